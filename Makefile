@@ -1,0 +1,33 @@
+# Targets are what CI runs. `make demo` and `make test` need nothing but Python 3.11+ and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: demo test lint check bench-speed clean
+
+demo: $(INSTALLED)
+	$(BIN)/reliablenet demo
+
+test: $(INSTALLED)
+	$(BIN)/python -m pytest -n auto
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+check: lint test
+
+bench-speed: $(INSTALLED)
+	$(BIN)/python benchmarks/speed.py
+
+# Reinstalled only when the pins or the project file change; torch in the same command, pinned.
+$(INSTALLED): constraints.txt pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt "torch==$$(sed -n 's/^torch==//p' constraints.txt)" -e ".[dev]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist demo-output

@@ -1,0 +1,24 @@
+"""Settings shared by all tests: hypothesis without deadlines, and doctests that find torch, numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, settings
+from torch import nn
+
+# The machine decides how long an example takes; a slow one is not a failing one.
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("default")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread_a_worker() -> None:
+    """Under xdist every worker would otherwise start as many threads as there are cores."""
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def doctest_names(doctest_namespace: dict[str, object]) -> None:
+    doctest_namespace.update(np=np, torch=torch, nn=nn)

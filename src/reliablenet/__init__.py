@@ -1,0 +1,132 @@
+"""ReliableNet: classifiers that know when to act and when to defer.
+
+The public names, and nothing else. Each is imported on first use, because torch alone takes seconds.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from reliablenet._version import __version__
+
+if TYPE_CHECKING:
+    from reliablenet import metrics
+    from reliablenet.certificate import (
+        Certificate,
+        certification_power,
+        certified_threshold,
+        certify,
+        clopper_pearson_upper,
+        conformal_threshold,
+        hoeffding_upper,
+        jcw_threshold,
+        rows_needed,
+        uniform_slack,
+    )
+    from reliablenet.errors import (
+        ConstraintWarning,
+        FoldWarning,
+        InvalidDataError,
+        InvalidParameterError,
+        MissingExtraError,
+        ModelFileError,
+        NotCertifiedWarning,
+        ReliableNetError,
+        TrainingDivergedError,
+    )
+    from reliablenet.methods import (
+        Decisions,
+        ERMClassifier,
+        ReliableClassifier,
+        SelectiveClassifier,
+        load,
+    )
+    from reliablenet.risk import gap, phi, psi, violation, zeta
+    from reliablenet.training import JCWConstraint, Schedule
+
+_HOME = {
+    "certificate": (
+        "Certificate",
+        "certification_power",
+        "certified_threshold",
+        "certify",
+        "clopper_pearson_upper",
+        "conformal_threshold",
+        "hoeffding_upper",
+        "jcw_threshold",
+        "rows_needed",
+        "uniform_slack",
+    ),
+    "errors": (
+        "ConstraintWarning",
+        "FoldWarning",
+        "InvalidDataError",
+        "InvalidParameterError",
+        "MissingExtraError",
+        "ModelFileError",
+        "NotCertifiedWarning",
+        "ReliableNetError",
+        "TrainingDivergedError",
+    ),
+    "methods": (
+        "Decisions",
+        "ERMClassifier",
+        "ReliableClassifier",
+        "SelectiveClassifier",
+        "load",
+    ),
+    "risk": ("gap", "phi", "psi", "violation", "zeta"),
+    "training": ("JCWConstraint", "Schedule"),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [
+    "Certificate",
+    "ConstraintWarning",
+    "Decisions",
+    "ERMClassifier",
+    "FoldWarning",
+    "InvalidDataError",
+    "InvalidParameterError",
+    "JCWConstraint",
+    "MissingExtraError",
+    "ModelFileError",
+    "NotCertifiedWarning",
+    "ReliableClassifier",
+    "ReliableNetError",
+    "Schedule",
+    "SelectiveClassifier",
+    "TrainingDivergedError",
+    "__version__",
+    "certification_power",
+    "certified_threshold",
+    "certify",
+    "clopper_pearson_upper",
+    "conformal_threshold",
+    "gap",
+    "hoeffding_upper",
+    "jcw_threshold",
+    "load",
+    "metrics",
+    "phi",
+    "psi",
+    "rows_needed",
+    "uniform_slack",
+    "violation",
+    "zeta",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name == "metrics":
+        return import_module("reliablenet.metrics")
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'reliablenet' has no attribute {name!r}")
+    value = getattr(import_module(f"reliablenet.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,30 @@
+"""What is proved: counts in, bounds out. Never imports torch."""
+
+from reliablenet.certificate.bounds import clopper_pearson_upper, hoeffding_upper, uniform_slack
+from reliablenet.certificate.certify import Certificate, certify
+from reliablenet.certificate.planning import (
+    certification_power,
+    largest_certifiable_errors,
+    rows_for_errors,
+    rows_needed,
+)
+from reliablenet.certificate.threshold import (
+    certified_threshold,
+    conformal_threshold,
+    jcw_threshold,
+)
+
+__all__ = [
+    "Certificate",
+    "certification_power",
+    "certified_threshold",
+    "certify",
+    "clopper_pearson_upper",
+    "conformal_threshold",
+    "hoeffding_upper",
+    "jcw_threshold",
+    "largest_certifiable_errors",
+    "rows_for_errors",
+    "rows_needed",
+    "uniform_slack",
+]

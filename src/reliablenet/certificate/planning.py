@@ -1,0 +1,172 @@
+"""How many rows a certificate needs, how many errors it affords, and how likely it is to be granted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaincc
+
+from reliablenet._checks import check_fraction, parameter_error
+from reliablenet.certificate.bounds import clopper_pearson_upper
+
+
+def largest_certifiable_errors(n: int, alpha: float, rho: float = 0.05) -> int:
+    """Return the largest error count whose bound in n rows is within alpha, -1 if none is.
+
+    Parameters
+    ----------
+    n : int
+        Rows of the certification fold.
+    alpha, rho : float in (0, 1)
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> largest_certifiable_errors(58, 0.05), largest_certifiable_errors(59, 0.05)
+    (-1, 0)
+    """
+    granted, refused = -1, n  # n errors in n rows bound JCW by 1 > alpha
+    while refused - granted > 1:
+        middle = (granted + refused) // 2
+        if clopper_pearson_upper(middle, n, rho) <= alpha:
+            granted = middle
+        else:
+            refused = middle
+    return granted
+
+
+def rows_for_errors(errors: ArrayLike, alpha: float, rho: float = 0.05) -> Any:
+    """Return the fewest rows in which this many errors are still certified.
+
+    Parameters
+    ----------
+    errors : array-like of int
+    alpha, rho : float in (0, 1)
+
+    Returns
+    -------
+    int, or array of the shape of ``errors``
+
+    Examples
+    --------
+    >>> rows_for_errors([0, 1, 3], 0.05)
+    array([ 59,  93, 153])
+    """
+    owner = "rows_for_errors"
+    alpha, rho = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
+    k = np.asarray(errors)
+    if k.dtype.kind not in "iu" or np.any(k < 0):
+        raise parameter_error("errors", owner, "hold whole numbers of at least 0", errors)
+    refused, granted = k.copy(), 2 * k + 1
+    while np.any(wanting := binomial_cdf(k, granted, alpha) > rho):
+        refused, granted = (
+            np.where(wanting, granted, refused),
+            np.where(wanting, 2 * granted, granted),
+        )
+    while np.any(granted - refused > 1):
+        middle = (granted + refused) // 2
+        enough = binomial_cdf(k, middle, alpha) <= rho
+        refused, granted = np.where(enough, refused, middle), np.where(enough, middle, granted)
+    return int(granted) if granted.ndim == 0 else granted
+
+
+def binomial_cdf(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> NDArray[np.float64]:
+    """Return P(Binomial(n, p) <= k) for 0 <= k <= n.
+
+    The bound of k errors in n rows is within alpha exactly where this is at most rho at p = alpha.
+    """
+    k, n = np.broadcast_arrays(np.asarray(k, float), np.asarray(n, float))
+    everything = k >= n
+    below = betaincc(k + 1.0, np.where(everything, 1.0, n - k), p)
+    return np.where(everything, 1.0, below)
+
+
+def certification_power(
+    n: ArrayLike, alpha: float, rho: float = 0.05, expected_jcw: ArrayLike = 0.0
+) -> Any:
+    """Return the probability that n rows certify a rule whose true JCW is ``expected_jcw``.
+
+    Parameters
+    ----------
+    n : array-like of int
+        Rows of the certification fold.
+    alpha, rho : float in (0, 1)
+    expected_jcw : array-like of float in [0, 1]
+
+    Returns
+    -------
+    float, or array of the broadcast shape
+
+    Examples
+    --------
+    >>> round(certification_power(95, 0.05, expected_jcw=0.01), 3)
+    0.754
+    """
+    owner = "certification_power"
+    alpha, rho = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
+    rows, truth = np.broadcast_arrays(np.asarray(n), np.asarray(expected_jcw, float))
+    if rows.dtype.kind not in "iu" or np.any(rows < 1):
+        raise parameter_error("n", owner, "hold whole numbers of at least 1", n)
+    if not np.all((truth >= 0) & (truth <= 1)):
+        raise parameter_error("expected_jcw", owner, "lie in [0, 1]", expected_jcw)
+    sizes, where = np.unique(rows, return_inverse=True)
+    most = np.array([largest_certifiable_errors(int(size), alpha, rho) for size in sizes])
+    affordable = most[where].reshape(rows.shape).astype(float)
+    chance = np.where(affordable < 0, 0.0, binomial_cdf(affordable.clip(min=0), rows, truth))
+    return float(chance) if chance.ndim == 0 else chance
+
+
+def rows_needed(
+    alpha: float, rho: float = 0.05, expected_jcw: float = 0.0, power: float = 0.9
+) -> int:
+    """Return the fewest certification rows that grant a certificate with probability ``power``.
+
+    Power rises in a saw-tooth: just before one more error becomes affordable it dips a little, so
+    a fold slightly larger than the answer can fall slightly short. `certification_power` tells.
+
+    Parameters
+    ----------
+    alpha, rho : float in (0, 1)
+        Budget and allowed failure probability.
+    expected_jcw : float in [0, alpha)
+        The JCW that the rule is expected to have in truth.
+    power : float in (0, 1)
+        Wanted probability of being certified.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> [rows_needed(alpha) for alpha in (0.05, 0.03, 0.01)]
+    [59, 99, 299]
+    >>> rows_needed(0.05, expected_jcw=0.02)
+    311
+    """
+    owner = "rows_needed"
+    alpha, rho = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
+    power = check_fraction("power", power, owner)
+    if not 0.0 <= expected_jcw < alpha:
+        raise parameter_error(
+            "expected_jcw",
+            owner,
+            f"lie in [0, alpha) = [0, {alpha:g})",
+            expected_jcw,
+            "No number of rows certifies a rule that does not keep its budget.",
+        )
+    # While k errors are the most affordable, power only falls with n: the best n is the first. So
+    # only those first sizes are candidates; they are searched in blocks that double.
+    start, length = 0, 64
+    while True:
+        errors = np.arange(start, start + length)
+        rows = rows_for_errors(errors, alpha, rho)
+        sufficient = np.flatnonzero(binomial_cdf(errors, rows, expected_jcw) >= power)
+        if len(sufficient):
+            return int(rows[sufficient[0]])
+        start, length = start + length, 2 * length

@@ -1,0 +1,37 @@
+"""Exceptions and warnings of the library; each exception is also the builtin a caller would catch."""
+
+
+class ReliableNetError(Exception):
+    """Base of every exception that the library raises on purpose."""
+
+
+class InvalidParameterError(ReliableNetError, ValueError):
+    """A setting lies outside its domain."""
+
+
+class InvalidDataError(ReliableNetError, ValueError):
+    """Rows, labels or probabilities cannot be used as they are."""
+
+
+class ModelFileError(ReliableNetError, ValueError):
+    """A model or checkpoint file is damaged, foreign, or holds what we refuse to load."""
+
+
+class TrainingDivergedError(ReliableNetError, ArithmeticError):
+    """Training produced a loss or weights that are not finite; no model was kept."""
+
+
+class MissingExtraError(ReliableNetError, ImportError):
+    """An optional dependency is not installed; the message holds the install command."""
+
+
+class NotCertifiedWarning(UserWarning):
+    """No certificate could be had, so every row will be deferred."""
+
+
+class ConstraintWarning(UserWarning):
+    """The constraint never bound, never became feasible, or left most of the budget unspent."""
+
+
+class FoldWarning(UserWarning):
+    """A fold lacks something that a user would expect it to hold."""

@@ -1,0 +1,156 @@
+"""The smoothing family of Geletu and Hoffmann, and the surrogates built on it (paper, section 4.1).
+
+`zeta` dominates the indicator 1{s >= 0}, so psi = E[zeta(g)] bounds JCW from above, and with its
+reflection phi = E[zeta(-g)] it encloses P(g <= 0) in the bracket [1 - psi, phi].
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from reliablenet._checks import check_positive, parameter_error
+from reliablenet.errors import InvalidDataError
+
+M1 = 0.5
+M2 = 0.3
+
+
+def zeta(s: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Tensor:
+    """Return the smooth upper bound (1 + m1 tau) / (1 + m2 tau exp(-s / tau)) of 1{s >= 0}.
+
+    Equation (zeta_fs) of the paper, written with a sigmoid because the literal form overflows.
+
+    Parameters
+    ----------
+    s : Tensor of any shape
+    tau : float in (0, 1)
+        Smoothing level; as it falls, zeta approaches the indicator.
+    m1, m2 : float
+        Shape, with 0 < m2 < m1 / (1 + m1).
+
+    Returns
+    -------
+    Tensor of the shape of ``s``, in (0, 1 + m1 tau]
+
+    Examples
+    --------
+    >>> zeta(torch.tensor([-1e4, 0.0, 1e4]), tau=0.1)
+    tensor([0.0000, 1.0194, 1.0500])
+    """
+    check_smoothing(tau, m1, m2)
+    return compute_zeta(s, tau, m1, m2)
+
+
+def zeta_reflected(s: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Tensor:
+    """Return Pi(tau, s) = zeta(tau, -s), the smooth upper bound of 1{s <= 0}.
+
+    Parameters and result are those of `zeta`.
+
+    Examples
+    --------
+    >>> zeta_reflected(torch.tensor([-1e4, 0.0, 1e4]), tau=0.1)
+    tensor([1.0500, 1.0194, 0.0000])
+    """
+    return zeta(-s, tau, m1, m2)
+
+
+def psi(g: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Tensor:
+    """Return the inner surrogate, the mean of zeta(g): an upper bound of the JCW of these rows.
+
+    Parameters
+    ----------
+    g : Tensor
+        Violations, as `violation` returns them; not empty.
+    tau, m1, m2 : float
+        As for `zeta`.
+
+    Returns
+    -------
+    Tensor of shape ()
+
+    Examples
+    --------
+    >>> psi(torch.tensor([-1.0, -1.0, -1.0, 1.0]), tau=0.01)
+    tensor(0.2512)
+    """
+    return zeta(_not_empty(g), tau, m1, m2).mean()
+
+
+def phi(g: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Tensor:
+    """Return the outer surrogate, the mean of zeta(-g): an upper bound of the share with g <= 0.
+
+    Parameters and result are those of `psi`.
+
+    Examples
+    --------
+    >>> phi(torch.tensor([-1.0, -1.0, -1.0, 1.0]), tau=0.01)
+    tensor(0.7537)
+    """
+    return zeta_reflected(_not_empty(g), tau, m1, m2).mean()
+
+
+class Bracket(NamedTuple):
+    """Enclosure of P(g <= 0): ``lower`` is 1 - psi, ``upper`` is phi."""
+
+    lower: Tensor
+    upper: Tensor
+
+
+def bracket(g: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Bracket:
+    """Return the enclosure [1 - psi, phi] of the share of rows with g <= 0 (equation io_bracket).
+
+    Parameters are those of `psi`.
+
+    Examples
+    --------
+    >>> lower, upper = bracket(torch.tensor([-1.0, -1.0, -1.0, 1.0]), tau=0.01)
+    >>> bool(lower <= 0.75 <= upper)
+    True
+    """
+    return Bracket(1.0 - psi(g, tau, m1, m2), phi(g, tau, m1, m2))
+
+
+def gap(g: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Tensor:
+    """Return the bracket's width phi - (1 - psi); it exceeds m1 tau and tends to 0 with tau.
+
+    Parameters and result are those of `psi`. A tolerance below m1 tau can never be met: compare
+    the gap less its floor m1 tau instead.
+
+    Examples
+    --------
+    >>> gap(torch.tensor([-1.0, -1.0, -1.0, 1.0]), tau=0.01)
+    tensor(0.0050)
+    """
+    lower, upper = bracket(g, tau, m1, m2)
+    return upper - lower
+
+
+def compute_zeta(s: Tensor, tau: float, m1: float, m2: float) -> Tensor:
+    """Compute `zeta` without its checks, for use inside a training step."""
+    return (1.0 + m1 * tau) * torch.sigmoid(s / tau - math.log(m2 * tau))
+
+
+def check_smoothing(tau: float, m1: float, m2: float, owner: str = "zeta") -> None:
+    """Raise unless 0 < tau < 1 and 0 < m2 < m1 / (1 + m1)."""
+    if not 0.0 < tau < 1.0:
+        raise parameter_error("tau", owner, "lie in (0, 1)", tau)
+    check_positive("m1", m1, owner)
+    limit = m1 / (1.0 + m1)
+    if not 0.0 < m2 < limit:
+        raise parameter_error(
+            "m2",
+            owner,
+            f"lie in (0, m1 / (1 + m1)) = (0, {limit:.4g})",
+            m2,
+            "Beyond that, zeta no longer bounds the indicator from above.",
+        )
+
+
+def _not_empty(g: Tensor) -> Tensor:
+    if g.numel() == 0:
+        raise InvalidDataError("`g` must hold at least one row; got an empty tensor.")
+    return g

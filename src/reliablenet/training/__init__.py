@@ -1,0 +1,19 @@
+"""How a network is fitted: networks, constraint, schedule, loop."""
+
+from reliablenet.training.constraint import JCWConstraint
+from reliablenet.training.history import EpochRecord, History
+from reliablenet.training.loop import Optimisation, Rows, train
+from reliablenet.training.networks import Network, mlp
+from reliablenet.training.schedule import Schedule
+
+__all__ = [
+    "EpochRecord",
+    "History",
+    "JCWConstraint",
+    "Network",
+    "Optimisation",
+    "Rows",
+    "Schedule",
+    "mlp",
+    "train",
+]

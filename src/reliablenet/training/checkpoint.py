@@ -1,0 +1,112 @@
+"""A training run on disk, so that a killed one goes on to the same bits. No pickle: safetensors."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor, nn
+
+from reliablenet.errors import ModelFileError
+from reliablenet.training.history import EpochRecord
+
+if TYPE_CHECKING:
+    from reliablenet.training.loop import _Run
+
+FORMAT = "reliablenet-run/1"
+
+
+def fingerprint(network: nn.Module, tensors: list[Tensor], settings: tuple[Any, ...]) -> str:
+    """Return a hash of everything that decides how a run goes."""
+    digest = hashlib.sha256(repr((torch.__version__, settings)).encode())
+    for tensor in [*tensors, *network.state_dict().values()]:
+        digest.update(f"{tensor.dtype}{tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def write(path: Path, run: _Run) -> None:
+    """Replace the file by the state of the run; a kill leaves the old file or the new one."""
+    tensors = {"generator": run.generator.get_state(), "torch_rng": torch.get_rng_state()}
+    groups = {
+        "network": run.network.state_dict(),
+        "kept": run.kept,
+        "constraint": {} if run.constraint is None else run.constraint.state_dict(),
+    }
+    for number, state in run.optimiser.state_dict()["state"].items():
+        groups[f"optimiser.{number}"] = state
+    for group, state in groups.items():
+        tensors |= {f"{group}/{name}": value.detach().contiguous() for name, value in state.items()}
+    history = run.history
+    story = {
+        "format": FORMAT,
+        "fingerprint": run.fingerprint,
+        "threshold": history.threshold.hex(),
+        "chosen_epoch": history.chosen_epoch,
+        "stopped": history.stopped,
+        "records": [vars(record) for record in history.records],
+    }
+    write_atomically(path, save(tensors, {"story": json.dumps(story)}))
+
+
+def restore(path: Path, run: _Run) -> None:
+    """Continue the run from the file if there is one; refuse the file of another run."""
+    if not path.exists():
+        return
+    try:
+        content = path.read_bytes()
+        tensors = load(content)
+        header = int.from_bytes(content[:8], "little")
+        story = json.loads(json.loads(content[8 : 8 + header])["__metadata__"]["story"])
+        assert story["format"] == FORMAT
+    except (SafetensorError, ValueError, KeyError, AssertionError) as error:
+        raise ModelFileError(
+            f"`checkpoint_file` {path} is not a whole checkpoint of ours ({error}). "
+            "Delete it to start afresh."
+        ) from error
+    if story["fingerprint"] != run.fingerprint:
+        raise ModelFileError(
+            f"`checkpoint_file` {path} belongs to a run with other data, settings or torch version. "
+            "Repeat that run's settings, or name another file."
+        )
+
+    def group(name: str) -> dict[str, Tensor]:
+        start = f"{name}/"
+        return {key.removeprefix(start): t for key, t in tensors.items() if key.startswith(start)}
+
+    history = run.history
+    history.threshold = float.fromhex(story["threshold"])
+    history.chosen_epoch, history.stopped = story["chosen_epoch"], story["stopped"]
+    history.records = [EpochRecord(**record) for record in story["records"]]
+    run.network.load_state_dict(group("network"))
+    run.kept = group("kept")
+    if group("constraint"):
+        run.constraint = run.build_constraint()
+        run.constraint.load_state_dict(group("constraint"))
+    state = run.optimiser.state_dict()
+    numbers = range(len(state["param_groups"][0]["params"]))
+    state["state"] = {n: s for n in numbers if (s := group(f"optimiser.{n}"))}
+    run.optimiser.load_state_dict(state)
+    run.generator.set_state(tensors["generator"])
+    torch.set_rng_state(tensors["torch_rng"])
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that its name always stands for whole content, old or new."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,246 @@
+"""`JCWConstraint`: the confident-wrong budget as a penalty with a multiplier, for any training loop."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+from reliablenet._checks import check_count, check_fraction, check_positive, check_threshold
+from reliablenet.errors import InvalidDataError, ReliableNetError
+from reliablenet.risk.event import check_logits
+from reliablenet.risk.fused import StepGradient, step_gradient
+from reliablenet.risk.surrogate import M1, M2, check_smoothing
+
+NORMALISER_FLOOR = 1e-2  # Algorithm 1 divides the violation by max(alpha, 1e-2)
+BATCHES_AN_EPOCH = 100
+
+
+class JCWConstraint(nn.Module):
+    """Keep P(confident and wrong) within a budget while a network is trained (Algorithm 1).
+
+    Each step the surrogate psi of the batch gives the normalised violation
+    v = (psi - alpha) / max(alpha, 0.01). `penalty` returns multiplier * v, to be added to the loss;
+    `step` then moves the multiplier by projected ascent along a running mean of v. Several calls of
+    `penalty` before one `step` (gradient accumulation) count as one batch; calls without gradients
+    count for nothing.
+
+    Under `torch.distributed` the violation is averaged over all ranks' rows, so that every rank
+    holds the same multiplier. The state is in `state_dict`, and ``.to(device)`` moves it.
+
+    Parameters
+    ----------
+    alpha : float in (0, 1)
+        Budget.
+    threshold : float in (1/K, 1]
+        Confidence from which the model acts.
+    rows : int, optional
+        Rows of the training set (over all ranks). The multiplier's step is scaled by batch / rows,
+        so that it does not depend on the batch size; None takes an epoch to be 100 batches.
+    tau, tau_min : float in (0, 1)
+        First and last smoothing level.
+    tau_decay : float in (0, 1)
+        Factor by which `tighten` lowers tau.
+    dual_rate : float
+        Step size of the multiplier.
+    ema : float in [0, 1)
+        Weight of the past in the running mean of the violation.
+    multiplier_max : float
+        Cap of the multiplier.
+    m1, m2 : float
+        Shape of the surrogate, see `zeta`.
+
+    Attributes
+    ----------
+    multiplier, violation_ema : Tensor of shape ()
+    tau : float
+    violations : Tensor of shape (batch,) or None
+        Row-wise violations g of the last `penalty`, detached, for logging.
+
+    Examples
+    --------
+    >>> _ = torch.manual_seed(0)
+    >>> network = nn.Linear(2, 2)
+    >>> optimiser = torch.optim.Adam(network.parameters())
+    >>> constraint = JCWConstraint(alpha=0.05, threshold=0.8)
+    >>> X, y = torch.randn(64, 2), torch.randint(2, (64,))
+    >>> for stage in range(2):
+    ...     for step in range(3):
+    ...         logits = network(X)
+    ...         loss = nn.functional.cross_entropy(logits, y) + constraint.penalty(logits, y)
+    ...         optimiser.zero_grad()
+    ...         loss.backward()
+    ...         optimiser.step()
+    ...         constraint.step()
+    ...     constraint.tighten()
+    >>> round(constraint.tau, 5), bool(constraint.multiplier > 0)
+    (0.21125, True)
+    """
+
+    multiplier: Tensor
+    violation_ema: Tensor
+
+    def __init__(
+        self,
+        alpha: float = 0.05,
+        threshold: float = 0.8,
+        *,
+        rows: int | None = None,
+        tau: float = 0.5,
+        tau_min: float = 0.01,
+        tau_decay: float = 0.65,
+        dual_rate: float = 1.1,
+        ema: float = 0.75,
+        multiplier_max: float = 50.0,
+        m1: float = M1,
+        m2: float = M2,
+    ) -> None:
+        super().__init__()
+        owner = "JCWConstraint"
+        self.alpha = check_fraction("alpha", alpha, owner)
+        self._scale = max(self.alpha, NORMALISER_FLOOR)
+        self.threshold = check_threshold("threshold", threshold, owner)
+        self.rows = None if rows is None else check_count("rows", rows, owner)
+        check_smoothing(tau, m1, m2, owner)
+        self.tau = float(tau)
+        self.tau_min = check_fraction("tau_min", tau_min, owner)
+        self.tau_decay = check_fraction("tau_decay", tau_decay, owner)
+        self.dual_rate = check_positive("dual_rate", dual_rate, owner)
+        self.ema = ema if ema == 0 else check_fraction("ema", ema, owner)
+        self.multiplier_max = check_positive("multiplier_max", multiplier_max, owner)
+        self.m1, self.m2 = m1, m2
+        self.register_buffer("multiplier", torch.zeros(()))
+        self.register_buffer("violation_ema", torch.zeros(()))
+        self.violations: Tensor | None = None
+        self._pending: list[tuple[Tensor, int]] = []
+        self._threshold_fits: int | None = None
+
+    def penalty(self, logits: Tensor, y: Tensor) -> Tensor:
+        """Return multiplier * v of a batch, and remember v for the next `step`.
+
+        Parameters
+        ----------
+        logits : Tensor of shape (n, K)
+        y : integer Tensor of shape (n,)
+
+        Returns
+        -------
+        Tensor of shape ()
+            Differentiable once in the logits.
+        """
+        step = self._evaluate(logits, y, loss_weight=0.0)
+        value = self.multiplier * (step.psi - self.alpha) / self._scale
+        penalty: Tensor = _WithGradient.apply(logits, value, step.gradient)
+        return penalty
+
+    def backward(self, logits: Tensor, y: Tensor) -> Tensor:
+        """Backpropagate cross-entropy + penalty, and return log p(y) of each row, detached.
+
+        Does what ``(cross_entropy(logits, y) + penalty(logits, y)).backward()`` does for a fraction
+        of the cost of the penalty, because both share one softmax and no graph is recorded for them.
+
+        Parameters
+        ----------
+        logits : Tensor of shape (n, K)
+        y : integer Tensor of shape (n,)
+
+        Returns
+        -------
+        Tensor of shape (n,)
+            The cross-entropy is the negative mean of it.
+        """
+        step = self._evaluate(logits, y, loss_weight=1.0)
+        logits.backward(step.gradient)
+        return step.log_likelihood.squeeze(-1)
+
+    def _evaluate(self, logits: Tensor, y: Tensor, *, loss_weight: float) -> StepGradient:
+        check_logits(logits, y)
+        n_classes = logits.shape[-1]
+        if self._threshold_fits != n_classes:
+            check_threshold("threshold", self.threshold, "JCWConstraint", n_classes)
+            self._threshold_fits = n_classes
+        # tau of 0.01 needs more digits than half precision has
+        half = logits.dtype in (torch.float16, torch.bfloat16)
+        step = step_gradient(
+            logits.float() if half else logits,
+            y,
+            loss_weight=loss_weight,
+            multiplier=self.multiplier,
+            scale=self._scale,
+            threshold=self.threshold,
+            tau=self.tau,
+            m1=self.m1,
+            m2=self.m2,
+        )
+        self.violations = step.g.squeeze(-1)
+        if torch.is_grad_enabled():
+            self._pending.append((step.psi, len(y)))
+        return step._replace(gradient=step.gradient.to(logits.dtype)) if half else step
+
+    def step(self) -> None:
+        """Move the multiplier: v_ema <- ema v_ema + (1-ema) v, then projected ascent along it."""
+        if not self._pending:
+            raise ReliableNetError(
+                "JCWConstraint.step() needs a penalty() since the last step(), computed with "
+                "gradients; got none. Call penalty, backward, optimiser.step, then step."
+            )
+        n = sum(count for _, count in self._pending)
+        if len(self._pending) == 1:
+            psi = self._pending[0][0]
+        else:
+            psi = torch.stack([value * (count / n) for value, count in self._pending]).sum()
+        self._pending.clear()
+        if dist.is_available() and dist.is_initialized():
+            totals = torch.stack([psi * n, torch.full_like(psi, n)])
+            dist.all_reduce(totals)
+            psi, n = totals[0] / totals[1], int(totals[1])
+        if psi.device.type == "cpu" and not math.isfinite(psi.item()):  # elsewhere this would wait
+            raise _not_finite()
+        share = 1.0 / BATCHES_AN_EPOCH if self.rows is None else n / self.rows
+        smooth = self.violation_ema.lerp_((psi - self.alpha).div_(self._scale), 1.0 - self.ema)
+        self.multiplier.add_(smooth, alpha=self.dual_rate * share).clamp_(0.0, self.multiplier_max)
+
+    def tighten(self) -> None:
+        """End a stage: lower tau by the factor ``tau_decay``, but not below ``tau_min``."""
+        if not bool(torch.isfinite(self.violation_ema)):
+            raise _not_finite()
+        self.tau = max(self.tau_min, self.tau * self.tau_decay)
+
+    def get_extra_state(self) -> Tensor:
+        """Put tau into `state_dict`, as a tensor so that every file format can hold it."""
+        return torch.tensor(self.tau, dtype=torch.float64)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Take tau from a `state_dict`."""
+        self.tau = float(state)
+
+    def extra_repr(self) -> str:
+        """Show the settings that a reader looks for first."""
+        return f"alpha={self.alpha:g}, threshold={self.threshold:g}, tau={self.tau:g}"
+
+
+class _WithGradient(Function):
+    """A scalar with a given gradient in the logits, both computed beforehand."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
+        ctx.save_for_backward(gradient)
+        return value.clone()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_value: Tensor) -> tuple[Tensor, None, None]:
+        return ctx.saved_tensors[0] * grad_value, None, None
+
+
+def _not_finite() -> InvalidDataError:
+    return InvalidDataError(
+        "`logits` given to JCWConstraint.penalty must be finite; the violation became NaN or "
+        "infinite. The network has diverged: lower the learning rate, clip gradients, or look for "
+        "inputs that are not finite."
+    )

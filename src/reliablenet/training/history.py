@@ -1,0 +1,179 @@
+"""`History`: what happened in each epoch, as a frame, a picture, and one line of advice."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from reliablenet.errors import InvalidDataError, MissingExtraError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+NAN = math.nan
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """One epoch. Values that need a threshold are NaN before there is one.
+
+    Attributes
+    ----------
+    epoch, stage : int
+        From 1; stage 0 is the warm-up.
+    tau : float
+        Smoothing level.
+    loss, psi, phi, gap, jcw_train : float
+        Over the training batches as they passed, each with the weights of its moment.
+    loss_selection, accuracy, jcw_selection, coverage, throughput : float
+        On the selection fold with the weights at the end of the epoch.
+    multiplier : float
+        At the end of the epoch.
+    inner_feasible : bool
+        Whether psi is within the budget.
+    feasible : bool
+        Whether the hard JCW of the selection fold is within the budget.
+    """
+
+    epoch: int
+    stage: int
+    tau: float
+    loss: float
+    psi: float
+    phi: float
+    gap: float
+    jcw_train: float
+    loss_selection: float
+    accuracy: float
+    jcw_selection: float
+    coverage: float
+    throughput: float
+    multiplier: float
+    inner_feasible: bool
+    feasible: bool
+
+
+@dataclass
+class History:
+    """The course of one fit.
+
+    Attributes
+    ----------
+    alpha : float
+        The budget.
+    threshold : float
+        Training threshold; NaN if there was none.
+    records : list of EpochRecord
+    chosen_epoch : int
+        The epoch whose weights were kept; 0 until that is decided.
+    stopped : str
+        Why training ended.
+    """
+
+    alpha: float
+    threshold: float = NAN
+    records: list[EpochRecord] = field(default_factory=list)
+    chosen_epoch: int = 0
+    stopped: str = ""
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row an epoch, with the columns of `EpochRecord`."""
+        import pandas as pd
+
+        return pd.DataFrame([vars(record) for record in self.records])
+
+    def chosen(self) -> EpochRecord:
+        """Return the record of the epoch whose weights were kept."""
+        return self.records[self.chosen_epoch - 1]
+
+    def advice(self) -> str:
+        """Return one line on what the constraint did and what to change; empty if all is well."""
+        constrained = [record for record in self.records if record.stage > 0]
+        if not constrained:
+            return ""
+        if max(record.multiplier for record in constrained) == 0.0:
+            return (
+                f"The constraint never bound: psi stayed within alpha = {self.alpha:g} in every "
+                "epoch, so this is plain training. Lower alpha, or use ERMClassifier."
+            )
+        if not any(record.feasible for record in constrained):
+            best = min(record.jcw_selection for record in constrained)
+            return (
+                f"The constraint never became feasible: the lowest selection-fold JCW was "
+                f"{best:.4f} against alpha = {self.alpha:g}. Raise alpha, give a higher threshold, "
+                "or more stages (Schedule(max_stages=...))."
+            )
+        kept = self.chosen()
+        if kept.jcw_selection < self.alpha / 2 and kept.coverage < 1.0 and kept.accuracy < 1.0:
+            return (
+                f"Training left most of the budget unspent: selection-fold JCW is "
+                f"{kept.jcw_selection:.4f} of alpha = {self.alpha:g} at the training threshold "
+                f"{self.threshold:.3f}, with coverage {kept.coverage:.2f} and a multiplier of "
+                f"{kept.multiplier:.1f}. threshold='certified' spends the rest by lowering the "
+                "threshold; to spend it in training, start smoother stages at a smaller tau "
+                "(Schedule(tau=0.1))."
+            )
+        return ""
+
+    def plot(self) -> Figure:
+        """Draw loss, JCW against its budget, coverage, and the multiplier with tau, by epoch."""
+        try:
+            from matplotlib.figure import Figure
+        except ImportError as error:
+            raise MissingExtraError(
+                "History.plot needs matplotlib: pip install 'reliablenet[report]'"
+            ) from error
+        if not self.records:
+            raise InvalidDataError("History.plot needs at least one epoch; got none.")
+        table = self.frame()
+        warmup = int((table["stage"] == 0).sum())
+        figure = Figure(figsize=(9, 6), layout="constrained")
+        ((top_left, top_right), (bottom_left, bottom_right)) = figure.subplots(2, 2, sharex=True)
+
+        def draw(axes: Any, title: str, **lines: str) -> None:
+            for (column, label), colour in zip(lines.items(), COLOURS, strict=False):
+                axes.plot(table["epoch"], table[column], label=label, color=colour, linewidth=1.6)
+            axes.set_title(title, loc="left", fontsize=10)
+            if 0 < warmup < len(table):
+                axes.axvspan(0.5, warmup + 0.5, color="0.93", zorder=0)
+            if self.chosen_epoch:
+                axes.axvline(self.chosen_epoch, color="0.4", linewidth=0.8, linestyle=":")
+            axes.margins(x=0.01)
+            axes.spines[["top", "right"]].set_visible(False)
+
+        draw(top_left, "Cross-entropy", loss="training", loss_selection="selection fold")
+        draw(
+            top_right,
+            "Confident and wrong",
+            jcw_selection="JCW, selection fold",
+            jcw_train="JCW, training",
+            psi="surrogate psi",
+        )
+        top_right.axhline(self.alpha, color="0.2", linewidth=1, linestyle="--", label="alpha")
+        draw(
+            bottom_left,
+            "Selection fold at the training threshold",
+            coverage="coverage",
+            throughput="throughput",
+            accuracy="accuracy",
+        )
+        draw(bottom_right, "Multiplier and tau", multiplier="multiplier")
+        right = bottom_right.twinx()
+        right.plot(table["epoch"], table["tau"], color=COLOURS[1], linewidth=1.6, label="tau")
+        right.set_yscale("log")
+        right.set_ylabel("tau")
+        right.spines["top"].set_visible(False)
+        handles = bottom_right.get_lines()[:1] + right.get_lines()
+        bottom_right.legend(handles, ["multiplier", "tau"], frameon=False, fontsize=8)
+        top_right.set_yscale("symlog", linthresh=self.alpha / 10)
+        top_right.set_ylim(bottom=0)
+        for axes in (top_left, top_right, bottom_left):
+            axes.legend(frameon=False, fontsize=8)
+        for axes in (bottom_left, bottom_right):
+            axes.set_xlabel("epoch (grey: warm-up; dotted: weights kept)")
+        return figure
+
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73")  # Okabe and Ito, told apart by colour-blind readers

@@ -1,0 +1,339 @@
+"""The training loop: warm-up, threshold, constrained stages, choice of the weights to keep.
+
+One flat loop over epochs, so that a run can be continued after any of them to the same bits.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from reliablenet._checks import check_count, check_positive
+from reliablenet.errors import TrainingDivergedError
+from reliablenet.risk.surrogate import M1, M2, phi, psi
+from reliablenet.training import checkpoint
+from reliablenet.training.constraint import JCWConstraint
+from reliablenet.training.forward import evaluate_logits
+from reliablenet.training.history import NAN, EpochRecord, History
+from reliablenet.training.schedule import Schedule
+
+Keep = Literal["selection", "last"]
+Batches = Iterable[tuple[Tensor, Tensor]]
+
+
+@dataclass(frozen=True)
+class Optimisation:
+    """Settings of the optimiser; the defaults are the paper's.
+
+    Parameters
+    ----------
+    batch_size : int
+    learning_rate : float
+    weight_decay : float
+        L2 penalty, as Adam's coupled weight decay.
+    clip_norm : float
+        Largest norm of the gradient.
+    """
+
+    batch_size: int = 256
+    learning_rate: float = 1e-3
+    weight_decay: float = 1e-4
+    clip_norm: float = 5.0
+
+    def __post_init__(self) -> None:
+        check_count("batch_size", self.batch_size, "Optimisation")
+        check_positive("learning_rate", self.learning_rate, "Optimisation")
+        check_positive("weight_decay", self.weight_decay, "Optimisation", zero=True)
+        check_positive("clip_norm", self.clip_norm, "Optimisation")
+
+
+class Rows(NamedTuple):
+    """Inputs of shape (n, ...) and class indices of shape (n,)."""
+
+    X: Tensor
+    y: Tensor
+
+
+class TensorBatches:
+    """Shuffled batches of rows in memory; each pass draws a new order from its own generator."""
+
+    def __init__(self, rows: Rows, batch_size: int, generator: torch.Generator) -> None:
+        self.rows = rows
+        self.batch_size = batch_size
+        self.generator = generator
+
+    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
+        order = torch.randperm(len(self.rows.y), generator=self.generator)
+        for index in order.to(self.rows.y.device).split(self.batch_size):
+            yield self.rows.X[index], self.rows.y[index]
+
+
+def train(
+    network: nn.Module,
+    rows: Rows,
+    selection: Rows,
+    *,
+    alpha: float,
+    schedule: Schedule,
+    optimisation: Optimisation | None = None,
+    threshold: float | None = None,
+    keep: Keep = "selection",
+    seed: int = 0,
+    m1: float = M1,
+    m2: float = M2,
+    after_epoch: Callable[[History], bool] | None = None,
+    checkpoint_file: Path | None = None,
+) -> History:
+    """Train a network in place under a budget for confident mistakes, and return its history.
+
+    Parameters
+    ----------
+    network : nn.Module
+        Maps a batch of inputs to logits. Holds the chosen weights when this returns.
+    rows, selection : Rows
+        Training rows; and the rows that set the threshold and choose the weights.
+    alpha : float
+        Budget.
+    schedule : Schedule
+        Without stages this is plain ERM.
+    optimisation : Optimisation, optional
+    threshold : float, optional
+        Training threshold; by default the schedule's quantile of the confidences of the selection
+        rows that the warmed-up network gets wrong.
+    keep : {"selection", "last"}
+        Which constrained epoch's weights to keep. "selection": the lowest selection-fold loss
+        among the epochs whose selection-fold JCW is within alpha, or the smallest JCW if there is
+        none (for ERM: the lowest selection-fold loss). "last": those of the last epoch.
+    seed : int
+        Decides the order of the batches and whatever the network draws (dropout).
+    m1, m2 : float
+        Shape of the surrogate.
+    after_epoch : callable, optional
+        Called with the history after each epoch; a true answer ends training.
+    checkpoint_file : Path, optional
+        Written after every epoch; if it exists and belongs to this very run, training continues
+        from it and ends with the same bits as if it had never stopped.
+
+    Returns
+    -------
+    History
+    """
+    optimisation = optimisation or Optimisation()
+    devices = [] if rows.X.device.type == "cpu" else [rows.X.device]
+    with torch.random.fork_rng(devices):  # the caller's random state stays as it was
+        torch.manual_seed(seed)
+        run = _Run(network, rows, selection, alpha, schedule, optimisation, threshold, keep, seed)
+        run.m1, run.m2 = m1, m2
+        if checkpoint_file is not None:
+            run.fingerprint = checkpoint.fingerprint(
+                network,
+                [*rows, *selection],
+                (alpha, schedule, optimisation, threshold, keep, seed, m1, m2),
+            )
+            checkpoint.restore(checkpoint_file, run)
+        while not run.history.stopped:
+            run.one_epoch()
+            if after_epoch is not None and after_epoch(run.history) and not run.history.stopped:
+                run.history.stopped = "a callback asked for it"
+            if checkpoint_file is not None:
+                checkpoint.write(checkpoint_file, run)
+    network.load_state_dict(run.kept)
+    network.eval()
+    return run.history
+
+
+class _Run:
+    """The state of one training run between two epochs; `checkpoint` saves and restores it."""
+
+    m1: float = M1
+    m2: float = M2
+    fingerprint: str = ""
+
+    def __init__(
+        self,
+        network: nn.Module,
+        rows: Rows,
+        selection: Rows,
+        alpha: float,
+        schedule: Schedule,
+        optimisation: Optimisation,
+        threshold: float | None,
+        keep: Keep,
+        seed: int,
+    ) -> None:
+        self.network = network
+        self.rows = rows
+        self.selection = selection
+        self.schedule = schedule
+        self.optimisation = optimisation
+        self.keep = keep
+        self.optimiser = torch.optim.Adam(
+            network.parameters(),
+            lr=optimisation.learning_rate,
+            weight_decay=optimisation.weight_decay,
+            fused=True,
+        )
+        self.generator = torch.Generator().manual_seed(seed)
+        self.batches = TensorBatches(rows, optimisation.batch_size, self.generator)
+        self.history = History(alpha, NAN if threshold is None else threshold)
+        self.constraint: JCWConstraint | None = None
+        self.kept: dict[str, Tensor] = {}
+
+    def one_epoch(self) -> None:
+        """Train one epoch, measure it, decide whether its weights are kept and whether to go on."""
+        epoch = len(self.history.records) + 1
+        stage = self.schedule.stage_of(epoch)
+        if stage > 0 and self.constraint is None:
+            self.start_constraint()
+        constraint = self.constraint
+        tau = NAN if constraint is None else constraint.tau
+        loss, g = self.pass_over_batches()
+        self.check_finite(epoch, stage, loss)
+        record = self.measure(epoch, stage, tau, loss, g)
+        self.history.records.append(record)
+        if self.is_best(record):
+            self.history.chosen_epoch = epoch
+            self.kept = copy.deepcopy(self.network.state_dict())
+        if constraint is not None and self.schedule.ends_stage(epoch):
+            floor = self.m1 * tau if self.schedule.above_floor else 0.0
+            if record.gap - floor <= self.schedule.tolerance:
+                self.history.stopped = f"the bracket is tight at tau = {tau:g}"
+            constraint.tighten()
+        if epoch == self.schedule.epochs:
+            self.history.stopped = self.history.stopped or "all epochs of the schedule are done"
+
+    def start_constraint(self) -> None:
+        """Fix the training threshold on the selection fold and set up the constraint."""
+        if math.isnan(self.history.threshold):
+            logits = evaluate_logits(self.network, self.selection.X)
+            self.history.threshold = training_threshold(
+                logits, self.selection.y, self.schedule.threshold_quantile
+            )
+        self.constraint = self.build_constraint()
+
+    def build_constraint(self) -> JCWConstraint:
+        """Return a fresh constraint for this run."""
+        return JCWConstraint(
+            self.history.alpha,
+            self.history.threshold,
+            rows=len(self.rows.y),
+            tau=self.schedule.tau,
+            tau_min=self.schedule.tau_min,
+            tau_decay=self.schedule.tau_decay,
+            dual_rate=self.schedule.dual_rate,
+            ema=self.schedule.ema,
+            multiplier_max=self.schedule.multiplier_max,
+            m1=self.m1,
+            m2=self.m2,
+        ).to(self.rows.X.device)
+
+    def pass_over_batches(self) -> tuple[float, Tensor | None]:
+        """Update the weights once for every batch; return the mean loss and the violations met."""
+        network, optimiser, constraint = self.network, self.optimiser, self.constraint
+        parameters = list(network.parameters())
+        likelihoods, violations = [], []
+        network.train()
+        for X, y in self.batches:
+            optimiser.zero_grad()
+            logits = network(X)
+            if constraint is None:
+                loss = nn.functional.cross_entropy(logits, y)
+                loss.backward()
+                likelihoods.append(-loss.detach() * len(y))
+            else:
+                likelihoods.append(constraint.backward(logits, y).sum())
+                violations.append(constraint.violations)
+            nn.utils.clip_grad_norm_(parameters, self.optimisation.clip_norm)
+            optimiser.step()
+            if constraint is not None:
+                constraint.step()
+        mean_loss = -float(torch.stack(likelihoods).sum()) / len(self.rows.y)
+        return mean_loss, torch.cat(violations) if violations else None
+
+    def check_finite(self, epoch: int, stage: int, loss: float) -> None:
+        """Stop a run that has diverged, saying where and why, before its weights are kept."""
+        if math.isfinite(loss) and all(bool(p.isfinite().all()) for p in self.network.parameters()):
+            return
+        where = "in the warm-up" if stage == 0 else f"in constrained stage {stage}"
+        largest = float(self.rows.X.abs().max())
+        raise TrainingDivergedError(
+            f"Training diverged in epoch {epoch} ({where}): the loss became {loss:g}. Likely "
+            f"cause: a learning rate of {self.optimisation.learning_rate:g} is too high for inputs "
+            f"of up to {largest:.3g}. Lower learning_rate tenfold or scale the inputs."
+        )
+
+    def measure(
+        self, epoch: int, stage: int, tau: float, loss: float, g: Tensor | None
+    ) -> EpochRecord:
+        """Evaluate the selection fold and put the epoch into one record."""
+        alpha, y = self.history.alpha, self.selection.y
+        log_proba = torch.log_softmax(evaluate_logits(self.network, self.selection.X).double(), -1)
+        top, predicted = log_proba.max(-1)
+        right = predicted == y
+        coverage = jcw = throughput = NAN
+        if not math.isnan(self.history.threshold):
+            accepted = top.exp() >= self.history.threshold
+            coverage = float(accepted.double().mean())
+            throughput = float((accepted & right).double().mean())
+            jcw = float((accepted & ~right).double().mean())
+        inner = outer = NAN
+        if g is not None:
+            inner = float(psi(g, tau, self.m1, self.m2))
+            outer = float(phi(g, tau, self.m1, self.m2))
+        return EpochRecord(
+            epoch=epoch,
+            stage=stage,
+            tau=tau,
+            loss=loss,
+            psi=inner,
+            phi=outer,
+            gap=outer + inner - 1.0,
+            jcw_train=NAN if g is None else float((g > 0).double().mean()),
+            loss_selection=-float(log_proba.gather(-1, y.unsqueeze(-1)).mean()),
+            accuracy=float(right.double().mean()),
+            jcw_selection=jcw,
+            coverage=coverage,
+            throughput=throughput,
+            multiplier=0.0 if self.constraint is None else float(self.constraint.multiplier),
+            inner_feasible=inner <= alpha,
+            feasible=jcw <= alpha,
+        )
+
+    def is_best(self, record: EpochRecord) -> bool:
+        """Tell whether this epoch's weights replace those kept so far."""
+        constrained = self.schedule.max_stages > 0
+        if constrained and record.stage == 0:
+            return False
+        if self.keep == "last" or self.history.chosen_epoch == 0:
+            return True
+        best = self.history.chosen()
+        if not constrained:
+            return record.loss_selection < best.loss_selection
+        if record.feasible != best.feasible:
+            return record.feasible
+        if record.feasible:
+            return record.loss_selection < best.loss_selection
+        return (record.jcw_selection, record.loss_selection) < (
+            best.jcw_selection,
+            best.loss_selection,
+        )
+
+
+def training_threshold(logits: Tensor, y: Tensor, quantile: float) -> float:
+    """Return the quantile of the confidences of the wrong rows (the paper's epsilon*).
+
+    Without a wrong row even accepting everything keeps the budget, so the answer is then the
+    smallest legal threshold, the first number above 1/K.
+    """
+    top, predicted = torch.softmax(logits.double(), -1).max(-1)
+    wrong = top[predicted != y].cpu().numpy()
+    lowest = float(np.nextafter(1.0 / logits.shape[-1], 1.0))
+    return max(float(np.quantile(wrong, quantile)), lowest) if len(wrong) else lowest
