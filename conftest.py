@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
@@ -21,4 +22,5 @@ def one_thread_a_worker() -> None:
 
 @pytest.fixture(autouse=True)
 def doctest_names(doctest_namespace: dict[str, object]) -> None:
-    doctest_namespace.update(np=np, torch=torch, nn=nn)
+    """Examples in docstrings use these names without importing them."""
+    doctest_namespace.update(np=np, pd=pd, torch=torch, nn=nn)

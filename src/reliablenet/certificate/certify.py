@@ -173,7 +173,7 @@ class Certificate:
                     f"The certificate's {name!r} ({values.get(name)!r}) does not follow from its "
                     f"counts ({getattr(certificate, name)!r}): the text was altered."
                 )
-        bound = values.get("upper_bound")
+        bound: Any = values.get("upper_bound")
         # Another build of the special functions may differ in the last bits, never by more.
         if not is_real(bound) or not math.isclose(bound, certificate.upper_bound, rel_tol=1e-9):
             raise InvalidDataError(

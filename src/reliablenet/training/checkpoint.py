@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +12,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
+from reliablenet._files import write_atomically
 from reliablenet.errors import ModelFileError
 from reliablenet.training.history import EpochRecord
 
@@ -65,8 +64,9 @@ def restore(path: Path, run: _Run) -> None:
         tensors = load(content)
         header = int.from_bytes(content[:8], "little")
         story = json.loads(json.loads(content[8 : 8 + header])["__metadata__"]["story"])
-        assert story["format"] == FORMAT
-    except (SafetensorError, ValueError, KeyError, AssertionError) as error:
+        if story["format"] != FORMAT:
+            raise ValueError(f"its format is {story['format']!r}, not {FORMAT!r}")
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise ModelFileError(
             f"`checkpoint_file` {path} is not a whole checkpoint of ours ({error}). "
             "Delete it to start afresh."
@@ -96,17 +96,3 @@ def restore(path: Path, run: _Run) -> None:
     run.optimiser.load_state_dict(state)
     run.generator.set_state(tensors["generator"])
     torch.set_rng_state(tensors["torch_rng"])
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that its name always stands for whole content, old or new."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

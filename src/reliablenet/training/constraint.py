@@ -59,7 +59,7 @@ class JCWConstraint(nn.Module):
     ----------
     multiplier, violation_ema : Tensor of shape ()
     tau : float
-    violations : Tensor of shape (batch,) or None
+    violations : Tensor of shape (batch,)
         Row-wise violations g of the last `penalty`, detached, for logging.
 
     Examples
@@ -116,7 +116,7 @@ class JCWConstraint(nn.Module):
         self.m1, self.m2 = m1, m2
         self.register_buffer("multiplier", torch.zeros(()))
         self.register_buffer("violation_ema", torch.zeros(()))
-        self.violations: Tensor | None = None
+        self.violations = torch.zeros(0)
         self._pending: list[tuple[Tensor, int]] = []
         self._threshold_fits: int | None = None
 
@@ -135,7 +135,9 @@ class JCWConstraint(nn.Module):
         """
         step = self._evaluate(logits, y, loss_weight=0.0)
         value = self.multiplier * (step.psi - self.alpha) / self._scale
-        penalty: Tensor = _WithGradient.apply(logits, value, step.gradient)
+        penalty: Tensor = _WithGradient.apply(  # type: ignore[no-untyped-call]
+            logits, value, step.gradient
+        )
         return penalty
 
     def backward(self, logits: Tensor, y: Tensor) -> Tensor:

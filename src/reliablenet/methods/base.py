@@ -1,0 +1,357 @@
+"""`SelectiveClassifier`: the contract that every act-or-defer method keeps.
+
+A method says how it is fitted on the training and selection folds and what scores it gives to rows;
+folds, threshold, certificate, decisions and evaluation are written here, once.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from abc import abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from reliablenet._checks import as_array, check_fraction, check_threshold, parameter_error
+from reliablenet.certificate import Certificate, certified_threshold, certify, jcw_threshold
+from reliablenet.certificate.scored import class_indices
+from reliablenet.data.folds import Fold, Folds, cut_rows, fold_counts
+from reliablenet.errors import FoldWarning, InvalidDataError, NotCertifiedWarning
+from reliablenet.metrics import Evaluation, evaluate
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What to do with each row: act on ``label`` where ``accepted``, else defer to a person.
+
+    Attributes
+    ----------
+    label : array of shape (n,)
+        Predicted class, also for deferred rows.
+    confidence : array of shape (n,)
+        The score that was compared with the threshold.
+    accepted : boolean array of shape (n,)
+    """
+
+    label: NDArray[Any]
+    confidence: NDArray[np.float64]
+    accepted: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    def to_frame(self, index: Any = None) -> pd.DataFrame:
+        """Return the decisions as a data frame, one row each."""
+        return pd.DataFrame(
+            {"label": self.label, "confidence": self.confidence, "accepted": self.accepted},
+            index=index,
+        )
+
+
+class Outputs(NamedTuple):
+    """Class probabilities of shape (n, K), and the acceptance score where it is not their top."""
+
+    proba: NDArray[np.float64]
+    score: NDArray[np.float64] | None = None
+
+    def acceptance(self) -> NDArray[np.float64]:
+        """Return the acceptance score of each row."""
+        return self.proba.max(axis=1) if self.score is None else self.score
+
+
+class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """Base of every act-or-defer classifier.
+
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+    threshold_ : float
+        Rows with a score at or above it are accepted; ``inf`` where no certificate could be had.
+    certificate_ : Certificate
+        What the certification fold proves about the rule.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if fitted on a data frame with text column names.
+    """
+
+    alpha: float
+    rho: float
+    threshold: str | float
+    fold_sizes: Any
+    random_state: Any
+
+    classes_: NDArray[Any]
+    threshold_: float
+    certificate_: Certificate
+
+    # What a method brings.
+
+    @abstractmethod
+    def _fit_folds(self, train: Fold, selection: Fold, seed: int) -> None:
+        """Fit on rows whose labels are class indices; the certification fold is out of reach."""
+
+    @abstractmethod
+    def _outputs(self, X: Any) -> Outputs:
+        """Return probabilities and scores of checked rows."""
+
+    def _selection_threshold(self, selection: Fold) -> float:
+        """Return the threshold that the selection fold suggests: the most permissive within alpha."""
+        outputs = self._outputs(selection.X)
+        return jcw_threshold(outputs.proba, selection.y, self.alpha, score=outputs.score)
+
+    def _check_settings(self) -> None:
+        """Raise on a bad setting, before anything long begins."""
+        owner = type(self).__name__
+        check_fraction("alpha", self.alpha, owner)
+        check_fraction("rho", self.rho, owner)
+        if isinstance(self.threshold, str) and self.threshold not in ("certified", "selection"):
+            raise parameter_error(
+                "threshold", owner, 'be "certified", "selection" or a number', self.threshold
+            )
+
+    # What every method shares.
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, *, selection: Any = None, certification: Any = None) -> Self:
+        """Fit, choose the rule, and certify it.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+            In a data frame, columns that are not numbers are categories, and values may be missing.
+        y : array-like of shape (n,)
+            Labels of any kind.
+        selection, certification : pair (X, y), optional
+            Folds of your own. What is not given is cut from X and y, stratified, by ``fold_sizes``.
+
+        Returns
+        -------
+        self
+        """
+        self._check_settings()
+        X = self._check_rows(X, y, reset=True)
+        labels = self._check_labels(X, y, "y")
+        check_classification_targets(labels)
+        self.classes_ = np.unique(labels)
+        owner = type(self).__name__
+        if len(self.classes_) < 2:
+            raise InvalidDataError(
+                f"`y` of {owner} must hold at least two classes; got 1 class: "
+                f"{self.classes_.tolist()}."
+            )
+        if not isinstance(self.threshold, str):
+            check_threshold("threshold", self.threshold, owner, len(self.classes_))
+        random = check_random_state(self.random_state)
+        folds = self._make_folds(X, labels, selection, certification, random)
+        self._warn_of_missing_classes(folds)
+        self._fit_folds(folds.train, folds.selection, int(random.randint(2**31 - 1)))
+        self._fix_rule(folds)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable class of each row, accepted or not."""
+        return self._labels_of(self._checked_outputs(X))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return class probabilities of shape (n, K), columns in the order of ``classes_``."""
+        return self._checked_outputs(X).proba
+
+    def acceptance_score(self, X: Any) -> NDArray[np.float64]:
+        """Return the score of each row that is compared with the threshold."""
+        return self._checked_outputs(X).acceptance()
+
+    def accept(self, X: Any) -> NDArray[np.bool_]:
+        """Tell for each row whether to act on the prediction."""
+        return self._accepted(self.acceptance_score(X))
+
+    def decide(self, X: Any) -> Decisions:
+        """Return label, confidence and accepted for each row.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+
+        Returns
+        -------
+        Decisions
+        """
+        outputs = self._checked_outputs(X)
+        score = outputs.acceptance()
+        return Decisions(self._labels_of(outputs), score, self._accepted(score))
+
+    def certify(
+        self, X: Any, y: Any, *, alpha: float | None = None, rho: float | None = None
+    ) -> Certificate:
+        """Certify the fitted rule as it stands on rows that had no part in making it.
+
+        Parameters
+        ----------
+        X, y
+            Fresh rows from the source that the rule will meet.
+        alpha, rho : float, optional
+            By default those of the estimator.
+
+        Returns
+        -------
+        Certificate
+            Of kind "fixed".
+        """
+        outputs = self._checked_outputs(X)
+        return certify(
+            outputs.proba,
+            y,
+            self.threshold_,
+            self.alpha if alpha is None else alpha,
+            self.rho if rho is None else rho,
+            score=outputs.score,
+            classes=self.classes_,
+        )
+
+    def evaluate(self, X: Any, y: Any) -> Evaluation:
+        """Measure the fitted rule on labelled rows."""
+        outputs = self._checked_outputs(X)
+        return evaluate(
+            outputs.proba,
+            y,
+            accepted=self._accepted(outputs.acceptance()),
+            score=outputs.score,
+            classes=self.classes_,
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write the fitted model to a file that `reliablenet.load` reads; no pickle in it."""
+        from reliablenet.methods.persistence import save
+
+        return save(self, path)
+
+    # How it is done.
+
+    def _accepted(self, score: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return score >= self.threshold_
+
+    def _labels_of(self, outputs: Outputs) -> NDArray[Any]:
+        labels: NDArray[Any] = self.classes_[outputs.proba.argmax(axis=1)]
+        return labels
+
+    def _checked_outputs(self, X: Any) -> Outputs:
+        check_is_fitted(self)
+        return self._outputs(self._check_rows(X, reset=False))
+
+    def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
+        """Return rows as a float64 array or as the data frame they came in."""
+        if hasattr(X, "detach"):
+            X = as_array(X)
+        if isinstance(X, pd.DataFrame):
+            validate_data(self, X, y, reset=reset, skip_check_array=True)
+            if len(X) == 0 or X.shape[1] == 0:
+                raise InvalidDataError(
+                    f"Found array with 0 sample(s) or feature(s) (shape={X.shape}) while a minimum "
+                    f"of 1 is required by {type(self).__name__}."
+                )
+            return X
+        if y is None:
+            validate_data(self, X, y)  # words the complaint as scikit-learn does
+        return validate_data(self, X, reset=reset, dtype=np.float64, allow_nd=True)
+
+    def _check_labels(self, X: Any, y: Any, name: str) -> NDArray[Any]:
+        labels: NDArray[Any] = column_or_1d(as_array(y), warn=True)
+        check_consistent_length(X, labels)
+        missing = pd.isna(labels)
+        if missing.any():
+            raise InvalidDataError(
+                f"`{name}` contains NaN or a missing value in row {int(missing.argmax())} "
+                f"({int(missing.sum())} in all). Input y contains NaN: drop those rows."
+            )
+        return labels
+
+    def _make_folds(
+        self, X: Any, y: NDArray[Any], selection: Any, certification: Any, random: Any
+    ) -> Folds:
+        """Return folds whose labels are class indices, cutting those that were not given."""
+        indices = class_indices(y, self.classes_, "fit")
+        given = [
+            self._given_fold(selection, "selection"),
+            self._given_fold(certification, "certification"),
+        ]
+        counts = [len(indices), 0, 0]
+        if None in given:
+            counts = list(fold_counts(len(indices), self.fold_sizes, self.alpha, self.rho))
+            for position, fold in enumerate(given, start=1):
+                if fold is not None:  # its share stays with training
+                    counts[0], counts[position] = counts[0] + counts[position], 0
+        parts = cut_rows(indices, counts, random)
+        return Folds(
+            *(
+                fold or Fold(_safe_indexing(X, part), indices[part])
+                for fold, part in zip([None, *given], parts, strict=True)
+            )
+        )
+
+    def _given_fold(self, pair: Any, name: str) -> Fold | None:
+        if pair is None:
+            return None
+        try:
+            X, y = (pair.X, pair.y) if isinstance(pair, Fold) else pair
+        except (TypeError, ValueError):
+            raise parameter_error(name, "fit", "be a pair (X, y)", type(pair).__name__) from None
+        X = self._check_rows(X, reset=False)
+        labels = self._check_labels(X, y, f"y of {name}")
+        return Fold(X, class_indices(labels, self.classes_, f"the {name} fold"))
+
+    def _warn_of_missing_classes(self, folds: Folds) -> None:
+        everything = range(len(self.classes_))
+        gaps = {
+            name: [self.classes_[k] for k in everything if k not in set(fold.y.tolist())]
+            for name, fold in vars(folds).items()
+        }
+        if any(gaps.values()):
+            where = "; ".join(
+                f"{name} fold: {np.asarray(missing).tolist()[:10]}"
+                for name, missing in gaps.items()
+                if missing
+            )
+            warnings.warn(
+                f"Some classes are missing from a fold ({where}). A class that training never sees "
+                "cannot be predicted, and a certificate says little about one that the "
+                "certification fold lacks. Merge rare classes or give more rows.",
+                FoldWarning,
+                stacklevel=5,
+            )
+
+    def _fix_rule(self, folds: Folds) -> None:
+        """Choose the threshold and open the certification fold, in this order unless monotone."""
+        fixed: float | None = None
+        if self.threshold == "selection":
+            fixed = self._selection_threshold(folds.selection)
+        elif not isinstance(self.threshold, str):
+            fixed = float(self.threshold)
+        outputs = self._outputs(folds.certification.X)
+        rows = (outputs.proba, folds.certification.y)
+        if fixed is None:
+            found = certified_threshold(*rows, self.alpha, self.rho, score=outputs.score)
+        else:
+            found = certify(*rows, fixed, self.alpha, self.rho, score=outputs.score)
+        self.certificate_ = found
+        self.threshold_ = found.threshold if found.certified else math.inf
+        if not found.certified:
+            warnings.warn(
+                f"{type(self).__name__} got no certificate, so every row will be deferred: "
+                f"{found.reason}.",
+                NotCertifiedWarning,
+                stacklevel=5,
+            )

@@ -1,0 +1,177 @@
+"""`NeuralClassifier`: what all methods that train a network of their own have in common."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from reliablenet._checks import parameter_error
+from reliablenet.data.folds import Fold
+from reliablenet.data.tabular import TabularEncoder
+from reliablenet.errors import ConstraintWarning, InvalidDataError
+from reliablenet.methods.base import Outputs, SelectiveClassifier
+from reliablenet.risk.surrogate import M1, M2
+from reliablenet.training.forward import evaluate_proba
+from reliablenet.training.history import History
+from reliablenet.training.loop import Optimisation, Rows, train
+from reliablenet.training.networks import mlp
+from reliablenet.training.progress import progress
+from reliablenet.training.schedule import Schedule
+
+NetworkFactory = Callable[[Any, int], nn.Module]
+NETWORKS: dict[str, NetworkFactory] = {"mlp": mlp}
+
+
+class NeuralClassifier(SelectiveClassifier):
+    """Encode rows, train a network by a schedule, and return its probabilities.
+
+    Attributes
+    ----------
+    network_ : nn.Module
+    encoder_ : TabularEncoder or None
+        None for inputs with more than two axes, which go to the network as they are.
+    input_shape_ : tuple of int
+        Shape of one encoded row.
+    history_ : History
+        The course of training, epoch by epoch.
+    """
+
+    network: str | NetworkFactory
+    checkpoint: str
+    batch_size: int
+    learning_rate: float
+    weight_decay: float
+    clip_norm: float
+    device: str
+    checkpoint_file: Any
+    verbose: bool | str
+
+    network_: nn.Module
+    encoder_: TabularEncoder | None
+    input_shape_: tuple[int, ...]
+    history_: History
+
+    def _schedule(self) -> Schedule:
+        """Return the schedule to train by."""
+        raise NotImplementedError
+
+    def _training_threshold(self) -> float | None:
+        """Return the threshold of the constraint, None to take it from the selection fold."""
+        return None
+
+    def _surrogate(self) -> tuple[float, float]:
+        """Return m1 and m2."""
+        return M1, M2
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        owner = type(self).__name__
+        self._optimisation()
+        self._schedule()
+        if self.checkpoint not in ("selection", "last"):
+            raise parameter_error("checkpoint", owner, 'be "selection" or "last"', self.checkpoint)
+        if self.verbose not in (True, False, "auto"):
+            raise parameter_error("verbose", owner, 'be True, False or "auto"', self.verbose)
+        if not callable(self.network) and self.network not in NETWORKS:
+            raise parameter_error(
+                "network",
+                owner,
+                f"be one of {sorted(NETWORKS)} or a function (n_features, n_classes) -> nn.Module",
+                self.network,
+            )
+
+    def _optimisation(self) -> Optimisation:
+        return Optimisation(self.batch_size, self.learning_rate, self.weight_decay, self.clip_norm)
+
+    def _fit_folds(self, train_fold: Fold, selection: Fold, seed: int) -> None:
+        if getattr(train_fold.X, "ndim", 2) > 2:
+            self.encoder_ = None
+        else:
+            self.encoder_ = TabularEncoder().fit(train_fold.X)
+        rows, chosen = (self._tensors(fold) for fold in (train_fold, selection))
+        self.input_shape_ = tuple(rows.X.shape[1:])
+        self.network_ = self._build_network(seed).to(self.device)
+        self._check_network(rows.X[:2])
+        schedule = self._schedule()
+        m1, m2 = self._surrogate()
+        context = self._init_callback_context(max_subtasks=schedule.epochs)
+        context.call_on_fit_task_begin(estimator=self, X=train_fold.X, y=train_fold.y)
+        with progress(type(self).__name__, schedule.epochs, self.verbose) as show:
+
+            def after_epoch(history: History) -> bool:
+                show(history)
+                task = context.subcontext(task_name="epoch")
+                task.call_on_fit_task_begin(estimator=self)
+                stop = task.call_on_fit_task_end(
+                    estimator=self,
+                    X=train_fold.X,
+                    y=self.classes_[train_fold.y],
+                    metadata={"epoch": vars(history.records[-1])},
+                    reconstruction_attributes=self._as_if_stopped_here,
+                )
+                return bool(stop)
+
+            self.history_ = train(
+                self.network_,
+                rows,
+                chosen,
+                alpha=self.alpha,
+                schedule=schedule,
+                optimisation=self._optimisation(),
+                threshold=self._training_threshold(),
+                keep="last" if self.checkpoint == "last" else "selection",
+                seed=seed,
+                m1=m1,
+                m2=m2,
+                after_epoch=after_epoch,
+                checkpoint_file=None
+                if self.checkpoint_file is None
+                else Path(self.checkpoint_file),
+            )
+        context.call_on_fit_task_end(estimator=self, X=train_fold.X, y=train_fold.y)
+        advice = self.history_.advice()
+        if advice:
+            warnings.warn(advice, ConstraintWarning, stacklevel=6)
+
+    def _outputs(self, X: Any) -> Outputs:
+        return Outputs(evaluate_proba(self.network_, self._encode(X)).cpu().numpy())
+
+    def _encode(self, X: Any) -> Tensor:
+        matrix = np.asarray(X, np.float32) if self.encoder_ is None else self.encoder_.transform(X)
+        return torch.from_numpy(matrix).to(self.device)
+
+    def _tensors(self, fold: Fold) -> Rows:
+        return Rows(self._encode(fold.X), torch.from_numpy(fold.y.astype(np.int64)).to(self.device))
+
+    def _build_network(self, seed: int) -> nn.Module:
+        shape = self.input_shape_
+        factory = NETWORKS[self.network] if isinstance(self.network, str) else self.network
+        with torch.random.fork_rng([]):  # initialisation draws from torch's global generator
+            torch.manual_seed(seed)
+            network = factory(shape[0] if len(shape) == 1 else shape, len(self.classes_))
+        if not isinstance(network, nn.Module):
+            raise parameter_error(
+                "network", type(self).__name__, "return an nn.Module", type(network).__name__
+            )
+        return network
+
+    def _check_network(self, sample: Tensor) -> None:
+        shape = tuple(evaluate_proba(self.network_, sample).shape)
+        if shape != (len(sample), len(self.classes_)):
+            raise InvalidDataError(
+                f"`network` of {type(self).__name__} must return one logit for each of the "
+                f"{len(self.classes_)} classes; for {len(sample)} rows it returned shape {shape}."
+            )
+
+    def _as_if_stopped_here(self) -> dict[str, Any]:
+        """Return what a callback needs to try the network in mid-training; it defers every row."""
+        names = ("classes_", "encoder_", "n_features_in_", "feature_names_in_")
+        state = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        return state | {"network_": copy.deepcopy(self.network_), "threshold_": np.inf}

@@ -1,0 +1,327 @@
+"""Model files: a sealed zip of JSON, safetensors and skops. No pickle is written or read.
+
+The archive's comment is the SHA-256 of every byte before it, so that damage anywhere is noticed; it
+is no signature: whoever can change the file can also seal it again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
+
+from reliablenet._files import write_atomically
+from reliablenet._version import __version__
+from reliablenet.certificate import Certificate
+from reliablenet.data.tabular import TabularEncoder
+from reliablenet.errors import InvalidParameterError, ModelFileError, ReliableNetError
+from reliablenet.methods.erm import ERMClassifier
+from reliablenet.methods.neural import NetworkFactory, NeuralClassifier
+from reliablenet.methods.reliable import ReliableClassifier
+from reliablenet.training.forward import CHUNK
+from reliablenet.training.history import EpochRecord, History
+from reliablenet.training.schedule import Schedule
+
+FORMAT = "reliablenet-model/1"
+SEAL = b"sha256:"
+SEAL_LENGTH = len(SEAL) + 64
+MEMBERS = (
+    "manifest.json",
+    "weights.safetensors",
+    "preprocessing.skops",
+    "certificate.json",
+    "history.json",
+)
+CLASSES: dict[str, type[NeuralClassifier]] = {
+    "ERMClassifier": ERMClassifier,
+    "ReliableClassifier": ReliableClassifier,
+}
+# What our own preprocessing contains beyond the types that skops trusts by itself.
+TRUSTED_TYPES = frozenset({"numpy.dtype"})
+
+
+def save(model: Any, path: str | Path) -> Path:
+    """Write a fitted model; the file appears under its name only when it is whole.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted `ReliableClassifier` or `ERMClassifier`.
+    path : str or Path
+        By convention with the suffix ``.rnet``.
+
+    Returns
+    -------
+    Path
+    """
+    check_is_fitted(model)
+    if type(model).__name__ not in CLASSES:
+        raise InvalidParameterError(
+            f"save knows {sorted(CLASSES)}; got {type(model).__name__}, which has no file format."
+        )
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise InvalidParameterError(
+            f"`path` of save must lie in an existing folder; got {str(target)!r}. Create it first."
+        )
+    parts = {
+        "weights.safetensors": _weights(model.network_),
+        "preprocessing.skops": _preprocessing(model.encoder_),
+        "certificate.json": model.certificate_.to_json().encode(),
+        "history.json": _history_text(model.history_).encode(),
+    }
+    manifest = _manifest(model) | {"sha256": {n: _sha256(part) for n, part in parts.items()}}
+    parts = {"manifest.json": json.dumps(manifest, indent=2, allow_nan=False).encode()} | parts
+    write_atomically(target, _seal(parts))
+    return target
+
+
+def load(path: str | Path, *, network: NetworkFactory | None = None) -> Any:
+    """Read a model that `save` wrote, ready to decide.
+
+    Parameters
+    ----------
+    path : str or Path
+    network : callable, optional
+        The factory that built the network, needed if it was one of your own: a file cannot hold code.
+
+    Returns
+    -------
+    estimator
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, altered, foreign, or holds a type that is not on our list.
+    """
+    parts = _open_sealed(Path(path))
+    try:
+        manifest = json.loads(parts["manifest.json"])
+        if manifest["format"] != FORMAT:
+            raise ModelFileError(
+                f"{path} has the format {manifest['format']!r}; we read {FORMAT!r}."
+            )
+        for name in MEMBERS[1:]:
+            if _sha256(parts[name]) != manifest["sha256"][name]:
+                raise ModelFileError(f"{path} was altered: {name} does not match its hash.")
+        if manifest["class"] not in CLASSES:
+            raise ModelFileError(f"{path} holds a {manifest['class']!r}, which we do not know.")
+        model = CLASSES[manifest["class"]](**_settings_from(manifest["settings"], network))
+        model.classes_ = _array_from(manifest["classes"])
+        model.n_features_in_ = manifest["n_features"]
+        if manifest["feature_names"] is not None:
+            model.feature_names_in_ = np.array(manifest["feature_names"], dtype=object)
+        model.certificate_ = Certificate.from_json(parts["certificate.json"].decode())
+        model.threshold_ = model.certificate_.threshold
+        if not model.certificate_.certified:
+            model.threshold_ = math.inf
+        model.history_ = _history_from(parts["history.json"].decode())
+        if isinstance(model, ReliableClassifier):
+            model.training_threshold_ = model.history_.threshold
+        model.encoder_ = _encoder_from(manifest["encoder"], parts["preprocessing.skops"], path)
+        model.input_shape_ = tuple(manifest["input_shape"])
+        model.network_ = model._build_network(seed=0)
+        model.network_.load_state_dict(load_tensors(parts["weights.safetensors"]))
+        model.network_.to(model.device).eval()
+    except ReliableNetError:
+        raise
+    except (KeyError, TypeError, ValueError, RuntimeError, SafetensorError) as error:
+        raise ModelFileError(
+            f"{path} cannot be read as a model of version {__version__}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    return model
+
+
+def _manifest(model: NeuralClassifier) -> dict[str, Any]:
+    names = getattr(model, "feature_names_in_", None)
+    encoder = model.encoder_
+    return {
+        "format": FORMAT,
+        "class": type(model).__name__,
+        "settings": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
+        "classes": _array_to(model.classes_),
+        "n_features": model.n_features_in_,
+        "feature_names": None if names is None else [str(name) for name in names],
+        "input_shape": list(model.input_shape_),
+        "encoder": None
+        if encoder is None
+        else {
+            "numbers": [_plain(column) for column in encoder.numbers_],
+            "categories": [_plain(column) for column in encoder.categories_],
+            "dropped": [_plain(column) for column in encoder.dropped_],
+        },
+        "chunk": CHUNK,
+        "versions": {
+            "reliablenet": __version__,
+            "torch": torch.__version__,
+            "scikit-learn": sklearn.__version__,
+            "numpy": np.__version__,
+        },
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return a setting as JSON can hold it; what cannot be held is named, not stored."""
+    if isinstance(value, Schedule):
+        return {"schedule": vars(value)}
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Path):
+        return str(value)
+    return {"custom": getattr(value, "__qualname__", type(value).__qualname__)}
+
+
+def _settings_from(settings: dict[str, Any], network: NetworkFactory | None) -> dict[str, Any]:
+    result = dict(settings)
+    for name, value in settings.items():
+        if isinstance(value, dict) and "schedule" in value:
+            result[name] = Schedule(**value["schedule"])
+        elif isinstance(value, dict) and name != "network":
+            result[name] = None  # a RandomState: it decided the fit and decides nothing any more
+    if isinstance(settings["network"], dict):
+        if network is None:
+            raise ModelFileError(
+                "This model has a network of your own, built by "
+                f"{settings['network']['custom']!r}; a file cannot hold code. "
+                "Pass the factory: load(path, network=...)."
+            )
+        result["network"] = network
+    elif network is not None:
+        raise InvalidParameterError(
+            f"`network` of load is only for models with a network of their own; this one has "
+            f"{settings['network']!r}."
+        )
+    return result
+
+
+def _array_to(array: NDArray[Any]) -> dict[str, Any]:
+    values = array.tolist()
+    if array.dtype.kind == "O" and not all(isinstance(value, str) for value in values):
+        raise InvalidParameterError(
+            "save can store labels that are texts, numbers or booleans; got mixed types "
+            f"{sorted({type(value).__name__ for value in values})}. Convert them to text first."
+        )
+    return {"dtype": "object" if array.dtype.kind == "O" else array.dtype.str, "values": values}
+
+
+def _array_from(stored: dict[str, Any]) -> NDArray[Any]:
+    dtype = np.dtype(stored["dtype"])
+    if dtype.kind not in "biufUO":
+        raise ModelFileError(f"Labels of the type {stored['dtype']!r} are refused.")
+    return np.array(stored["values"], dtype=dtype)
+
+
+def _weights(network: nn.Module) -> bytes:
+    state = {
+        name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()
+    }
+    return bytes(save_tensors(state))
+
+
+def _preprocessing(encoder: TabularEncoder | None) -> bytes:
+    if encoder is None:
+        return b""
+    import skops.io  # takes seconds to import
+
+    return bytes(skops.io.dumps(encoder.transformer_))
+
+
+def _encoder_from(
+    columns: dict[str, Any] | None, content: bytes, path: Any
+) -> TabularEncoder | None:
+    if columns is None:
+        return None
+    import skops.io
+
+    refused = set(skops.io.get_untrusted_types(data=content)) - TRUSTED_TYPES
+    if refused:
+        raise ModelFileError(f"{path} is refused: its preprocessing holds {sorted(refused)}.")
+    encoder = TabularEncoder()
+    encoder.numbers_, encoder.categories_ = columns["numbers"], columns["categories"]
+    encoder.dropped_ = columns["dropped"]
+    encoder.transformer_ = skops.io.loads(content, trusted=sorted(TRUSTED_TYPES))
+    return encoder
+
+
+def _history_text(history: History) -> str:
+    """Write a history as strict JSON; NaN becomes null."""
+
+    def plain(value: Any) -> Any:
+        return None if isinstance(value, float) and math.isnan(value) else value
+
+    story = {name: plain(value) for name, value in vars(history).items() if name != "records"}
+    records = [{name: plain(value) for name, value in vars(r).items()} for r in history.records]
+    return json.dumps(story | {"records": records}, allow_nan=False)
+
+
+def _history_from(text: str) -> History:
+    story = json.loads(text)
+
+    def full(values: dict[str, Any]) -> dict[str, Any]:
+        return {name: math.nan if value is None else value for name, value in values.items()}
+
+    records = [EpochRecord(**full(record)) for record in story.pop("records")]
+    return History(**full(story), records=records)
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _seal(parts: dict[str, bytes]) -> bytes:
+    """Return the bytes of a zip without compression or dates, ending in a hash of all the rest."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in parts.items():
+            archive.writestr(zipfile.ZipInfo(name), content)
+        archive.comment = SEAL + b"0" * 64
+    body = buffer.getvalue()[:-SEAL_LENGTH]
+    return body + SEAL + _sha256(body).encode()
+
+
+def _open_sealed(path: Path) -> dict[str, bytes]:
+    """Return the members of a sealed file after checking every byte of it."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise ModelFileError(f"There is no model file {path}.") from None
+    body, seal = content[:-SEAL_LENGTH], content[-SEAL_LENGTH:]
+    if not seal.startswith(SEAL) or not body.startswith(b"PK"):
+        raise ModelFileError(
+            f"{path} is not a model file of ours, or its end is missing. Copy or save it again."
+        )
+    if seal != SEAL + _sha256(body).encode():
+        raise ModelFileError(
+            f"{path} was damaged or altered after it was written: its hash does not match. "
+            "Copy or save it again."
+        )
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            entries = archive.infolist()
+            names = sorted(entry.filename for entry in entries)
+            if names != sorted(MEMBERS):
+                raise ModelFileError(f"{path} must hold {sorted(MEMBERS)}; it holds {names}.")
+            if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+                raise ModelFileError(f"{path} holds compressed members, which we never write.")
+            return {entry.filename: archive.read(entry) for entry in entries}
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise ModelFileError(f"{path} is not a whole archive: {error}.") from error

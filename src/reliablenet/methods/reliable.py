@@ -1,0 +1,141 @@
+"""`ReliableClassifier`: the paper's method, constrained training under a confident-wrong budget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reliablenet._checks import parameter_error
+from reliablenet.data.folds import Fold
+from reliablenet.methods.neural import NetworkFactory, NeuralClassifier
+from reliablenet.risk.surrogate import M1, M2, check_smoothing
+from reliablenet.training.schedule import Schedule
+
+
+class ReliableClassifier(NeuralClassifier):
+    """A network trained so that it is rarely confident and wrong, with a certified rule to act.
+
+    Parameters
+    ----------
+    alpha : float in (0, 1)
+        Budget for the share of all rows on which the model acts and is wrong.
+    rho : float in (0, 1)
+        Allowed probability, over the draw of the certification fold, that the certificate fails.
+    threshold : {"certified", "selection"} or float in (1/K, 1]
+        "certified": the smallest threshold that the certification fold can certify. "selection":
+        the training threshold, set on the selection fold before constrained training. A number:
+        that threshold, in training and afterwards.
+    network : "mlp" or callable (n_features, n_classes) -> nn.Module
+        For inputs with more than two axes the first argument is their shape.
+    schedule : "paper" or Schedule
+    checkpoint : {"selection", "last"}
+        Which epoch's weights to keep: the lowest selection-fold loss among the epochs that keep the
+        budget on the selection fold, or the last.
+    batch_size, learning_rate, weight_decay, clip_norm
+        Adam with the paper's settings.
+    m1, m2 : float
+        Shape of the surrogate; 0 < m2 < m1 / (1 + m1).
+    fold_sizes : "auto" or three shares
+        For training, selection and certification, where `fit` cuts folds of its own.
+    device : str
+        Where the network lives.
+    checkpoint_file : path, optional
+        Keeps the state of training after every epoch; a later `fit` with the same data and settings
+        continues from it to the same bits.
+    verbose : bool or "auto"
+        Progress bar; "auto" shows one if standard error is a terminal.
+    random_state : int, RandomState or None
+        An int makes everything reproducible on one machine, bit by bit.
+
+    Attributes
+    ----------
+    threshold_ : float
+    certificate_ : Certificate
+    history_ : History
+    training_threshold_ : float
+        The threshold at which the constraint acted.
+    classes_, network_, encoder_, n_features_in_, feature_names_in_
+        See `NeuralClassifier` and `SelectiveClassifier`.
+
+    Examples
+    --------
+    >>> from reliablenet.data import SyntheticBand
+    >>> band = SyntheticBand(seed=0)
+    >>> rows, new = band.sample(4000), band.sample(5)
+    >>> clf = ReliableClassifier(alpha=0.05, random_state=0,
+    ...                          schedule=Schedule(warmup_epochs=5, max_stages=2))
+    >>> clf = clf.fit(rows.X, rows.y)
+    >>> clf.certificate_.certified, clf.certificate_.upper_bound <= 0.05
+    (True, True)
+    >>> clf.decide(new.X).to_frame().columns.tolist()
+    ['label', 'confidence', 'accepted']
+    """
+
+    training_threshold_: float
+
+    def __init__(
+        self,
+        alpha: float = 0.05,
+        rho: float = 0.05,
+        threshold: str | float = "certified",
+        *,
+        network: str | NetworkFactory = "mlp",
+        schedule: str | Schedule = "paper",
+        checkpoint: str = "selection",
+        batch_size: int = 256,
+        learning_rate: float = 1e-3,
+        weight_decay: float = 1e-4,
+        clip_norm: float = 5.0,
+        m1: float = M1,
+        m2: float = M2,
+        fold_sizes: Any = "auto",
+        device: str = "cpu",
+        checkpoint_file: Any = None,
+        verbose: bool | str = "auto",
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.rho = rho
+        self.threshold = threshold
+        self.network = network
+        self.schedule = schedule
+        self.checkpoint = checkpoint
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.clip_norm = clip_norm
+        self.m1 = m1
+        self.m2 = m2
+        self.fold_sizes = fold_sizes
+        self.device = device
+        self.checkpoint_file = checkpoint_file
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        check_smoothing(0.5, self.m1, self.m2, "ReliableClassifier")
+
+    def _schedule(self) -> Schedule:
+        if self.schedule == "paper":
+            return Schedule.paper()
+        if not isinstance(self.schedule, Schedule) or self.schedule.max_stages == 0:
+            raise parameter_error(
+                "schedule",
+                "ReliableClassifier",
+                'be "paper" or a Schedule with at least one stage',
+                self.schedule,
+            )
+        return self.schedule
+
+    def _training_threshold(self) -> float | None:
+        return None if isinstance(self.threshold, str) else float(self.threshold)
+
+    def _surrogate(self) -> tuple[float, float]:
+        return self.m1, self.m2
+
+    def _fit_folds(self, train_fold: Fold, selection: Fold, seed: int) -> None:
+        super()._fit_folds(train_fold, selection, seed)
+        self.training_threshold_ = self.history_.threshold
+
+    def _selection_threshold(self, selection: Fold) -> float:
+        return self.training_threshold_
