@@ -2,20 +2,28 @@
 
 `psi(violation(logits, y, threshold), tau)` says the same in a dozen differentiable operations; on a
 CPU these cost half as much as all the rest of a step of the paper's network. Here the gradient in
-the logits is written out, from one softmax that loss and constraint share. The tests hold it against the plain form.
+the logits is written out, from one softmax that loss and constraint share, and every constant is a
+tensor beforehand (a Python number costs an operation more than its arithmetic). The tests hold this
+against the plain form.
 """
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 
+# Below it a sigmoid adds nothing to a sum in float32, but its slope would become a denormal number,
+# and matrix products with those take several times as long.
+SIGMOID_FLOOR = -40.0
+
+
 class StepGradient(NamedTuple):
-    """What one batch gives: gradient in the logits, psi, and per row log p(y) and violation g."""
+    """What one batch gives: gradient in the logits, psi, and log p(y) and g of shape (n, 1)."""
 
     gradient: Tensor
     psi: Tensor
@@ -23,13 +31,12 @@ class StepGradient(NamedTuple):
     g: Tensor
 
 
-@torch.no_grad()
 def step_gradient(
     logits: Tensor,
     y: Tensor,
+    multiplier: Tensor,
     *,
     loss_weight: float,
-    multiplier: Tensor,
     scale: float,
     threshold: float,
     tau: float,
@@ -42,9 +49,8 @@ def step_gradient(
     ----------
     logits : Tensor of shape (n, K)
     y : integer Tensor of shape (n,)
-    loss_weight : float
     multiplier : Tensor of shape ()
-    scale : float
+    loss_weight, scale : float
     threshold, tau, m1, m2 : float
         As for `violation` and `zeta`; not checked here.
 
@@ -52,24 +58,48 @@ def step_gradient(
     -------
     StepGradient
     """
-    n, own = len(y), y.unsqueeze(-1)
-    height = 1.0 + m1 * tau
-    log_proba = torch.log_softmax(logits, -1)
+    n, height = len(y), 1.0 + m1 * tau
+    least_confidence, steepness, offset, floor, slope_factor, loss_share, psi_factor = _as_tensors(
+        (
+            threshold,
+            1.0 / tau,
+            -math.log(m2 * tau),
+            SIGMOID_FLOOR,
+            height / (tau * n * scale),
+            loss_weight / n,
+            height / n,
+        ),
+        logits.dtype,
+        logits.device,
+    )
+    own = y.unsqueeze(-1)
+    log_proba = torch.log_softmax(logits.detach(), -1)
     log_likelihood = log_proba.gather(-1, own)
-    top, top_class = log_proba.max(-1, keepdim=True)
     rival, rival_class = log_proba.scatter(-1, own, -torch.inf).max(-1, keepdim=True)
-    margin = rival - log_likelihood
+    top = torch.maximum(log_likelihood, rival)
+    rival_is_top = top == rival
     confidence = top.exp_()
-    g = torch.minimum(confidence - threshold, margin)
-    s = (g / tau).sub_(math.log(m2 * tau)).sigmoid_()
-    # d zeta / d g with the mean's 1/n, from sigmoid' = s - s^2; then split by what the minimum is.
-    slope = torch.addcmul(s, s, s, value=-1.0).mul_(height / (tau * n * scale)).mul_(multiplier)
-    by_confidence = slope * (g < margin)
-    by_margin = slope.sub_(by_confidence)
-    # In log p: d confidence = c d log p(top), d margin = d log p(rival) - d log p(y).
-    gradient = torch.zeros_like(log_proba)
-    gradient.scatter_(-1, rival_class, by_margin)
-    gradient.scatter_(-1, own, torch.rsub(by_margin, -loss_weight / n))
-    gradient.scatter_add_(-1, top_class, by_confidence.mul_(confidence))
-    gradient = torch._log_softmax_backward_data(gradient, log_proba, -1, logits.dtype)
-    return StepGradient(gradient, s.mean().mul_(height), log_likelihood, g)
+    margin = rival.sub_(log_likelihood)
+    g = torch.minimum(confidence - least_confidence, margin)
+    s = torch.addcmul(offset, g, steepness)
+    s = torch.maximum(s, floor).sigmoid_()
+    psi = s.sum().mul_(psi_factor)
+    # The slope of zeta at g, from sigmoid' = s - s^2, goes to whichever of the two is the minimum:
+    # d margin = d log p(rival) - d log p(y), d confidence = c d log p(top), top being one of them.
+    slope = torch.addcmul(s, s, s, value=-1.0).mul_(slope_factor * multiplier)
+    by_margin = slope * (g == margin)
+    by_confidence = slope.sub_(by_margin).mul_(confidence)
+    of_rival = by_margin.add_(by_confidence * rival_is_top)
+    total = by_confidence.sub_(loss_share)  # of log p(rival) and log p(y), whose loss is -log p(y)
+    gradient = log_proba.exp_().mul_(-total)  # from log p to logits: subtract p times the total
+    gradient.scatter_add_(-1, rival_class, of_rival)
+    gradient.scatter_add_(-1, own, total.sub_(of_rival))
+    return StepGradient(gradient, psi, log_likelihood, g)
+
+
+@lru_cache(maxsize=256)
+def _as_tensors(
+    values: tuple[float, ...], dtype: torch.dtype, device: torch.device
+) -> tuple[Tensor, ...]:
+    """Return numbers as tensors of shape (), the same ones for the same numbers: do not change them."""
+    return torch.tensor(values, dtype=dtype, device=device).unbind()

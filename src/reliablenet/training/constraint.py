@@ -116,9 +116,14 @@ class JCWConstraint(nn.Module):
         self.m1, self.m2 = m1, m2
         self.register_buffer("multiplier", torch.zeros(()))
         self.register_buffer("violation_ema", torch.zeros(()))
-        self.violations = torch.zeros(0)
+        self._g = torch.zeros(0, 1)
         self._pending: list[tuple[Tensor, int]] = []
-        self._threshold_fits: int | None = None
+        self._checked: tuple[Any, ...] = ()
+
+    @property
+    def violations(self) -> Tensor:
+        """Violations g of the rows of the last batch."""
+        return self._g.squeeze(-1)
 
     def penalty(self, logits: Tensor, y: Tensor) -> Tensor:
         """Return multiplier * v of a batch, and remember v for the next `step`.
@@ -161,25 +166,25 @@ class JCWConstraint(nn.Module):
         return step.log_likelihood.squeeze(-1)
 
     def _evaluate(self, logits: Tensor, y: Tensor, *, loss_weight: float) -> StepGradient:
-        check_logits(logits, y)
-        n_classes = logits.shape[-1]
-        if self._threshold_fits != n_classes:
-            check_threshold("threshold", self.threshold, "JCWConstraint", n_classes)
-            self._threshold_fits = n_classes
+        kind = (logits.shape, y.shape, y.dtype)
+        if kind != self._checked:
+            check_logits(logits, y)
+            check_threshold("threshold", self.threshold, "JCWConstraint", logits.shape[-1])
+            self._checked = kind
         # tau of 0.01 needs more digits than half precision has
         half = logits.dtype in (torch.float16, torch.bfloat16)
         step = step_gradient(
             logits.float() if half else logits,
             y,
+            self.multiplier,
             loss_weight=loss_weight,
-            multiplier=self.multiplier,
             scale=self._scale,
             threshold=self.threshold,
             tau=self.tau,
             m1=self.m1,
             m2=self.m2,
         )
-        self.violations = step.g.squeeze(-1)
+        self._g = step.g
         if torch.is_grad_enabled():
             self._pending.append((step.psi, len(y)))
         return step._replace(gradient=step.gradient.to(logits.dtype)) if half else step
@@ -201,11 +206,19 @@ class JCWConstraint(nn.Module):
             totals = torch.stack([psi * n, torch.full_like(psi, n)])
             dist.all_reduce(totals)
             psi, n = totals[0] / totals[1], int(totals[1])
-        if psi.device.type == "cpu" and not math.isfinite(psi.item()):  # elsewhere this would wait
-            raise _not_finite()
         share = 1.0 / BATCHES_AN_EPOCH if self.rows is None else n / self.rows
-        smooth = self.violation_ema.lerp_((psi - self.alpha).div_(self._scale), 1.0 - self.ema)
-        self.multiplier.add_(smooth, alpha=self.dual_rate * share).clamp_(0.0, self.multiplier_max)
+        multiplier, smooth = self.multiplier, self.violation_ema
+        rate = self.dual_rate * share
+        if psi.device.type == "cpu":  # plain numbers are fastest here
+            v = (psi.item() - self.alpha) / self._scale
+            if not math.isfinite(v):
+                raise _not_finite()
+            mean = smooth.item() * self.ema + v * (1.0 - self.ema)
+            smooth.fill_(mean)
+            multiplier.fill_(min(max(multiplier.item() + rate * mean, 0.0), self.multiplier_max))
+        else:  # reading a number would wait for the device
+            smooth.lerp_(((psi - self.alpha) / self._scale).to(smooth), 1.0 - self.ema)
+            multiplier.add_(smooth, alpha=rate).clamp_(0.0, self.multiplier_max)
 
     def tighten(self) -> None:
         """End a stage: lower tau by the factor ``tau_decay``, but not below ``tau_min``."""

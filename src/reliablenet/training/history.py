@@ -112,8 +112,7 @@ class History:
                 f"{kept.jcw_selection:.4f} of alpha = {self.alpha:g} at the training threshold "
                 f"{self.threshold:.3f}, with coverage {kept.coverage:.2f} and a multiplier of "
                 f"{kept.multiplier:.1f}. threshold='certified' spends the rest by lowering the "
-                "threshold; to spend it in training, start smoother stages at a smaller tau "
-                "(Schedule(tau=0.1))."
+                "threshold; to spend it in training, start at a smaller tau (Schedule(tau=0.05))."
             )
         return ""
 

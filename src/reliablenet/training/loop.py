@@ -73,7 +73,7 @@ class TensorBatches:
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
         order = torch.randperm(len(self.rows.y), generator=self.generator)
         for index in order.to(self.rows.y.device).split(self.batch_size):
-            yield self.rows.X[index], self.rows.y[index]
+            yield self.rows.X.index_select(0, index), self.rows.y.index_select(0, index)
 
 
 def train(
@@ -247,15 +247,15 @@ class _Run:
             if constraint is None:
                 loss = nn.functional.cross_entropy(logits, y)
                 loss.backward()
-                likelihoods.append(-loss.detach() * len(y))
+                likelihoods.append(loss.detach().mul_(-len(y)).view(1))
             else:
-                likelihoods.append(constraint.backward(logits, y).sum())
+                likelihoods.append(constraint.backward(logits, y))
                 violations.append(constraint.violations)
             nn.utils.clip_grad_norm_(parameters, self.optimisation.clip_norm)
             optimiser.step()
             if constraint is not None:
                 constraint.step()
-        mean_loss = -float(torch.stack(likelihoods).sum()) / len(self.rows.y)
+        mean_loss = -float(torch.cat(likelihoods).sum(dtype=torch.float64)) / len(self.rows.y)
         return mean_loss, torch.cat(violations) if violations else None
 
     def check_finite(self, epoch: int, stage: int, loss: float) -> None:
