@@ -19,7 +19,9 @@ def main() -> None:
     )
     print(certificate.to_json())
 
-    print("rows for a certificate, if the true JCW is 0.03:", rn.rows_needed(0.05, expected_jcw=0.03))
+    print(
+        "rows for a certificate, if the true JCW is 0.03:", rn.rows_needed(0.05, expected_jcw=0.03)
+    )
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ def main() -> None:
     network = nn.Sequential(nn.Linear(10, 64), nn.ReLU(), nn.Linear(64, 2))
     optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
 
-    constraint = rn.JCWConstraint(alpha=0.05, threshold=0.75, rows=len(y))
-    for stage in range(8):
+    constraint = rn.JCWConstraint(alpha=0.05, threshold=0.75, rows=len(y), tau=0.1)
+    for stage in range(6):
         for _ in range(4):
             for batch in torch.randperm(len(y)).split(256):
                 logits = network(X[batch])
@@ -30,7 +30,7 @@ def main() -> None:
                 constraint.step()  # 2. the price moves
         print(
             f"stage {stage}: tau {constraint.tau:.3f}, "
-            f"multiplier {float(constraint.multiplier):.2f}, loss {float(loss):.3f}"
+            f"multiplier {constraint.multiplier.item():.2f}, loss {loss.item():.3f}"
         )
         constraint.tighten()  # 3. a sharper surrogate
 

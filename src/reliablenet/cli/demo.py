@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import textwrap
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -71,9 +73,10 @@ def demo(
 
     out.mkdir(parents=True, exist_ok=True)
     path = models["ReliableNet"].save(out / "breast-cancer.rnet")
-    typer.echo(f"3. ReliableNet, saved to {path}, loaded back, meets the new patients:\n")
+    typer.echo(f"3. The model, saved to {path} and loaded back,\n   meets the new patients:\n")
     show_decisions(rn.load(path).decide(table.iloc[new]), labels[new])
-    typer.echo("\n" + NEXT_STEPS.format(python=Path(sys.executable).name))
+    nearest = min(sys.executable, os.path.relpath(sys.executable), key=len)
+    typer.echo("\n" + NEXT_STEPS.format(python=nearest))
 
 
 def compare(folds: Folds, alpha: float, seed: int) -> dict[str, SelectiveClassifier]:
@@ -94,7 +97,7 @@ def compare(folds: Folds, alpha: float, seed: int) -> dict[str, SelectiveClassif
                 selection=folds.selection,
                 certification=folds.certification,
             )
-        notes += [f"   {name}: {warning.message}" for warning in caught]
+        notes += [f"{name}: {warning.message}" for warning in caught]
         result = model.evaluate(folds.certification.X, folds.certification.y)
         certificate = model.certificate_
         columns.append(
@@ -114,7 +117,7 @@ def compare(folds: Folds, alpha: float, seed: int) -> dict[str, SelectiveClassif
         typer.echo(f"   {heading:26s}" + "".join(f"{column[heading]:>14s}" for column in columns))
     typer.echo("")
     for note in notes:
-        typer.echo(note)
+        typer.echo(textwrap.fill(note, 84, initial_indent="   ", subsequent_indent="   ") + "\n")
     return models
 
 
@@ -124,7 +127,7 @@ def show_decisions(decisions: Decisions, truth: Any) -> None:
     wrong = int((acted & (decisions.label != truth)).sum())
     typer.echo(
         f"   acted on {int(acted.sum())} of {len(decisions)}, {wrong} of these wrongly; "
-        f"deferred {int((~acted).sum())} to a doctor. The least and the most sure:"
+        f"deferred {int((~acted).sum())}. The least and the most sure:"
     )
     order = decisions.confidence.argsort()
     for row in [*order[:3], *order[-3:]]:

@@ -272,10 +272,12 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         labels: NDArray[Any] = column_or_1d(as_array(y), warn=True)
         check_consistent_length(X, labels)
         missing = pd.isna(labels)
+        if labels.dtype.kind == "f":
+            missing |= np.isinf(labels)
         if missing.any():
             raise InvalidDataError(
-                f"`{name}` contains NaN or a missing value in row {int(missing.argmax())} "
-                f"({int(missing.sum())} in all). Input y contains NaN: drop those rows."
+                f"Input {name} contains infinity, NaN or a missing value in row "
+                f"{int(missing.argmax())} ({int(missing.sum())} in all). Drop those rows."
             )
         return labels
 

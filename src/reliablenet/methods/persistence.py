@@ -18,7 +18,6 @@ import numpy as np
 import sklearn
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from sklearn.utils.validation import check_is_fitted
@@ -139,7 +138,7 @@ def load(path: str | Path, *, network: NetworkFactory | None = None) -> Any:
         model.network_.to(model.device).eval()
     except ReliableNetError:
         raise
-    except (KeyError, TypeError, ValueError, RuntimeError, SafetensorError) as error:
+    except Exception as error:  # whatever a foreign file makes its readers raise, it is refused
         raise ModelFileError(
             f"{path} cannot be read as a model of version {__version__}: "
             f"{type(error).__name__}: {error}"

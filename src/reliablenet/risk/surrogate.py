@@ -48,7 +48,15 @@ def zeta(s: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Tensor:
 def zeta_reflected(s: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Tensor:
     """Return Pi(tau, s) = zeta(tau, -s), the smooth upper bound of 1{s <= 0}.
 
-    Parameters and result are those of `zeta`.
+    Parameters
+    ----------
+    s : Tensor of any shape
+    tau, m1, m2 : float
+        As for `zeta`.
+
+    Returns
+    -------
+    Tensor of the shape of ``s``
 
     Examples
     --------
@@ -83,7 +91,16 @@ def psi(g: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Tensor:
 def phi(g: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Tensor:
     """Return the outer surrogate, the mean of zeta(-g): an upper bound of the share with g <= 0.
 
-    Parameters and result are those of `psi`.
+    Parameters
+    ----------
+    g : Tensor
+        Violations, as `violation` returns them; not empty.
+    tau, m1, m2 : float
+        As for `zeta`.
+
+    Returns
+    -------
+    Tensor of shape ()
 
     Examples
     --------
@@ -103,7 +120,16 @@ class Bracket(NamedTuple):
 def bracket(g: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Bracket:
     """Return the enclosure [1 - psi, phi] of the share of rows with g <= 0 (equation io_bracket).
 
-    Parameters are those of `psi`.
+    Parameters
+    ----------
+    g : Tensor
+        Violations, as `violation` returns them; not empty.
+    tau, m1, m2 : float
+        As for `zeta`.
+
+    Returns
+    -------
+    Bracket
 
     Examples
     --------
@@ -117,8 +143,18 @@ def bracket(g: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Bracket:
 def gap(g: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Tensor:
     """Return the bracket's width phi - (1 - psi); it exceeds m1 tau and tends to 0 with tau.
 
-    Parameters and result are those of `psi`. A tolerance below m1 tau can never be met: compare
-    the gap less its floor m1 tau instead.
+    A tolerance below m1 tau can never be met: compare the gap less its floor m1 tau instead.
+
+    Parameters
+    ----------
+    g : Tensor
+        Violations, as `violation` returns them; not empty.
+    tau, m1, m2 : float
+        As for `zeta`.
+
+    Returns
+    -------
+    Tensor of shape ()
 
     Examples
     --------

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from reliablenet._checks import check_count, check_positive
-from reliablenet.errors import TrainingDivergedError
+from reliablenet.errors import InvalidDataError, TrainingDivergedError
 from reliablenet.risk.surrogate import M1, M2, phi, psi
 from reliablenet.training import checkpoint
 from reliablenet.training.constraint import JCWConstraint
@@ -195,9 +195,13 @@ class _Run:
             self.start_constraint()
         constraint = self.constraint
         tau = NAN if constraint is None else constraint.tau
-        loss, g = self.pass_over_batches()
-        self.check_finite(epoch, stage, loss)
+        try:
+            loss, g = self.pass_over_batches()
+        except InvalidDataError as error:  # the constraint met logits that are not finite
+            raise self.diverged(epoch, stage, NAN) from error
         record = self.measure(epoch, stage, tau, loss, g)
+        if not (math.isfinite(loss) and math.isfinite(record.loss_selection)):
+            raise self.diverged(epoch, stage, max(loss, record.loss_selection))
         self.history.records.append(record)
         if self.is_best(record):
             self.history.chosen_epoch = epoch
@@ -258,13 +262,11 @@ class _Run:
         mean_loss = -float(torch.cat(likelihoods).sum(dtype=torch.float64)) / len(self.rows.y)
         return mean_loss, torch.cat(violations) if violations else None
 
-    def check_finite(self, epoch: int, stage: int, loss: float) -> None:
-        """Stop a run that has diverged, saying where and why, before its weights are kept."""
-        if math.isfinite(loss) and all(bool(p.isfinite().all()) for p in self.network.parameters()):
-            return
+    def diverged(self, epoch: int, stage: int, loss: float) -> TrainingDivergedError:
+        """Say where and why a run diverged; its weights are never kept."""
         where = "in the warm-up" if stage == 0 else f"in constrained stage {stage}"
         largest = float(self.rows.X.abs().max())
-        raise TrainingDivergedError(
+        return TrainingDivergedError(
             f"Training diverged in epoch {epoch} ({where}): the loss became {loss:g}. Likely "
             f"cause: a learning rate of {self.optimisation.learning_rate:g} is too high for inputs "
             f"of up to {largest:.3g}. Lower learning_rate tenfold or scale the inputs."

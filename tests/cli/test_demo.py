@@ -1,0 +1,68 @@
+"""`reliablenet demo` and the examples, run as a user runs them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import reliablenet as rn
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_the_demo_certifies_saves_loads_and_decides(tmp_path) -> None:
+    result = run("-m", "reliablenet", "demo", "--out", "made/here", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+    assert len(re.findall(r"certified within 0\.0\d +yes +yes", result.stdout)) == 2
+    assert re.search(r"acted on \d+ of 60, \d+ of these wrongly; deferred \d+", result.stdout)
+    assert "What next" in result.stdout
+    lines = [line for line in result.stdout.splitlines() if "examples/" not in line]
+    assert max(map(len, lines)) <= 88
+    assert rn.load(tmp_path / "made/here/breast-cancer.rnet").certificate_.certified
+
+
+@pytest.mark.parametrize("example", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
+def test_every_example_runs(example: str, tmp_path) -> None:
+    result = run("-W", "error", str(ROOT / "examples" / example), cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "certified" in result.stdout
+
+
+def test_the_table_example_takes_a_file(tmp_path) -> None:
+    lines = [f"{i},{'ab'[i % 2]},{'yes' if i % 2 else 'no'}" for i in range(600)]
+    (tmp_path / "table.csv").write_text("\n".join(["number,letter,answer", *lines]))
+    example = str(ROOT / "examples" / "table_to_certificate.py")
+    result = run(example, "table.csv", "answer", "0.1", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "certified: True" in result.stdout
+
+
+def test_version_and_help_without_torch(tmp_path) -> None:
+    assert (
+        run("-m", "reliablenet", "--version", cwd=tmp_path).stdout
+        == f"reliablenet {rn.__version__}\n"
+    )
+    code = (
+        "import sys; from reliablenet.cli.app import app; app(['--help'], standalone_mode=False);"
+        "heavy = {'torch', 'sklearn', 'scipy', 'pandas', 'numpy', 'skops'} & set(sys.modules);"
+        "sys.exit(f'imported {heavy}' if heavy else 0)"
+    )
+    result = run("-c", code, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "demo" in result.stdout

@@ -1,0 +1,46 @@
+"""Short fits and small tables for the tests of this folder."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import reliablenet as rn
+
+QUICK = rn.Schedule(warmup_epochs=3, epochs_per_stage=2, max_stages=2)
+EXPECTED_WARNINGS = (rn.NotCertifiedWarning, rn.ConstraintWarning, rn.FoldWarning)
+
+
+def quick(kind: type, **settings: Any) -> Any:
+    """Return an estimator that trains for seven epochs."""
+    short = {"schedule": QUICK} if kind is rn.ReliableClassifier else {"epochs": 7}
+    return kind(**({"random_state": 0} | short | settings))
+
+
+def fit_quietly(model: Any, *rows: Any, **folds: Any) -> Any:
+    """Fit without the warnings that a short training on few rows deserves."""
+    with warnings.catch_warnings():
+        for category in EXPECTED_WARNINGS:
+            warnings.simplefilter("ignore", category)
+        return model.fit(*rows, **folds)
+
+
+def frame_of(n: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return a table with numbers, categories, flags, gaps and a constant column, and its labels."""
+    random = np.random.RandomState(seed)
+    number = random.standard_normal(n)
+    job = random.choice(["a", "b", "c"], n)
+    y = np.where(number + (job == "a") + 0.3 * random.standard_normal(n) > 0.3, "yes", "no")
+    table = pd.DataFrame(
+        {
+            "number": number,
+            "job": pd.Categorical(job),
+            "flag": random.uniform(size=n) > 0.5,
+            "constant": 1.0,
+        }
+    )
+    table.loc[random.uniform(size=n) < 0.1, ["number", "job"]] = np.nan
+    return table, y

@@ -1,0 +1,165 @@
+"""What a user can get wrong, and what they are told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from torch import nn
+
+import reliablenet as rn
+from contract_helpers import fit_quietly
+from reliablenet.data import SyntheticBand
+
+BAND = SyntheticBand(seed=0).sample(400)
+X, Y = BAND.X, BAND.y
+QUICK = {"schedule": rn.Schedule(warmup_epochs=1, epochs_per_stage=1, max_stages=1)}
+
+
+def model(**settings: object) -> rn.ReliableClassifier:
+    return rn.ReliableClassifier(**({"random_state": 0} | QUICK | settings))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"alpha": 5},
+            r"`alpha` of ReliableClassifier must lie in \(0, 1\); got 5. Did you mean 0.05",
+        ),
+        ({"alpha": 0.0}, r"`alpha` of ReliableClassifier must lie in \(0, 1\); got 0.0"),
+        ({"alpha": "low"}, "`alpha` of ReliableClassifier"),
+        ({"rho": 1.0}, "`rho` of ReliableClassifier must lie in"),
+        ({"threshold": 0.5}, r"`threshold` of ReliableClassifier must lie in \(1/2, 1\]"),
+        ({"threshold": 90}, "Did you mean 0.9"),
+        ({"threshold": "best"}, "`threshold` .* 'best'"),
+        ({"m2": 0.4}, r"`m2` of ReliableClassifier must lie in \(0, m1 / \(1 \+ m1\)\)"),
+        ({"network": "transformer"}, "`network` .* be one of"),
+        ({"network": lambda d, k: 3}, "`network` .* return an nn.Module"),
+        ({"network": lambda d, k: nn.Linear(d, k + 1)}, "one logit for each of the 2 classes"),
+        ({"schedule": "fast"}, "`schedule` of ReliableClassifier"),
+        ({"schedule": rn.Schedule.erm(3)}, "with at least one stage"),
+        ({"checkpoint": "best"}, "`checkpoint` of ReliableClassifier"),
+        ({"batch_size": 0}, "`batch_size` of Optimisation"),
+        ({"learning_rate": -1.0}, "`learning_rate` of Optimisation"),
+        ({"fold_sizes": (0.5, 0.5)}, "`fold_sizes` of fit"),
+        ({"fold_sizes": (0.5, 0.2, 0.2)}, "`fold_sizes` of fit"),
+        ({"verbose": "loud"}, "`verbose` of ReliableClassifier"),
+    ],
+)
+def test_settings(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(rn.ReliableNetError, match=message) as raised:
+        model(**settings).fit(X, Y)
+    assert isinstance(raised.value, ValueError)
+
+
+def spoiled(value: float) -> np.ndarray:
+    table = X.copy()
+    table[3, 1] = value
+    return table
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_features_that_are_not_finite(value: float) -> None:
+    with pytest.raises(ValueError, match="NaN|infinity"):
+        model().fit(spoiled(value), Y)
+    fitted = fit_quietly(model(threshold=0.9, alpha=0.2), X, Y)
+    with pytest.raises(ValueError, match="NaN|infinity"):
+        fitted.decide(spoiled(value))
+
+
+def test_an_infinity_in_a_frame_names_its_column() -> None:
+    frame = pd.DataFrame(spoiled(np.inf), columns=list("abcdefghij"))
+    with pytest.raises(rn.InvalidDataError, match="Column 'b' must hold finite numbers"):
+        model().fit(frame, Y)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.ones(400), "at least two classes; got 1 class"),
+        (np.where(np.arange(400) == 5, np.nan, Y), "row 5"),
+        (Y[:-1], "inconsistent numbers of samples"),
+        (np.linspace(0, 1, 400), "continuous"),
+    ],
+)
+def test_labels(labels: np.ndarray, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        model().fit(X, labels)
+
+
+def test_empty_and_too_few_rows() -> None:
+    with pytest.raises(ValueError, match="0 sample"):
+        model().fit(X[:0], Y[:0])
+    with pytest.raises(ValueError, match="0 sample"):
+        model().fit(pd.DataFrame({"a": []}), [])
+    with pytest.raises(rn.InvalidDataError, match="at least 4 rows"):
+        model().fit(X[:3], [0, 1, 0])
+
+
+@pytest.mark.filterwarnings("ignore::reliablenet.FoldWarning")
+@pytest.mark.filterwarnings("ignore::reliablenet.ConstraintWarning")
+def test_ten_rows_are_fitted_and_refused_a_certificate_with_the_reason() -> None:
+    with pytest.warns(rn.NotCertifiedWarning, match="in 4 rows .* needs 59 rows|needs \\d+ rows"):
+        model().fit(X[:10], np.arange(10) % 2)
+
+
+def test_a_label_that_training_lacks() -> None:
+    with pytest.raises(rn.InvalidDataError, match=r"the certification fold .*\[2\]"):
+        model().fit(X, Y, certification=(X[:50], np.full(50, 2)))
+
+
+@pytest.mark.filterwarnings("ignore::reliablenet.ConstraintWarning")
+def test_a_class_missing_from_a_fold_is_named() -> None:
+    with pytest.warns(rn.FoldWarning, match=r"selection fold: \[1\]"):
+        model(alpha=0.3).fit(X, Y, selection=(X[:50], np.zeros(50, int)))
+
+
+@pytest.mark.filterwarnings("ignore::reliablenet.NotCertifiedWarning")
+@pytest.mark.filterwarnings("ignore::reliablenet.ConstraintWarning")
+def test_a_class_with_one_row_is_named() -> None:
+    labels = np.where(np.arange(400) == 0, "rare", np.where(Y == 1, "yes", "no"))
+    with pytest.warns(rn.FoldWarning, match="'rare'"):
+        model().fit(X, labels)
+
+
+def test_folds_of_the_wrong_form() -> None:
+    with pytest.raises(
+        rn.InvalidParameterError, match=r"`selection` of fit must be a pair \(X, y\)"
+    ):
+        model().fit(X, Y, selection=3)
+
+
+@pytest.fixture(scope="module")
+def fitted_on_frame() -> rn.ReliableClassifier:
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(10)])
+    return fit_quietly(model(threshold=0.9, alpha=0.2), frame, Y)
+
+
+def test_columns_renamed_missing_or_too_many(fitted_on_frame) -> None:
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(10)])
+    with pytest.raises(ValueError, match="(?s)feature names.*f0.*"):
+        fitted_on_frame.decide(frame.rename(columns={"f0": "g0"}))
+    with pytest.raises(ValueError, match="(?s)Feature names.*missing.*f3"):
+        fitted_on_frame.decide(frame.drop(columns="f3"))
+    with (
+        pytest.warns(UserWarning, match="valid feature names"),
+        pytest.raises(ValueError, match="10 features"),
+    ):
+        fitted_on_frame.decide(X[:, :9])
+
+
+def test_labels_unseen_at_certification(fitted_on_frame) -> None:
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(10)])
+    with pytest.raises(rn.InvalidDataError, match="not among the 2 known classes: \\[7\\]"):
+        fitted_on_frame.certify(frame, np.full(400, 7))
+
+
+def test_using_before_fitting() -> None:
+    with pytest.raises(ValueError, match="not fitted"):
+        model().decide(X)
+
+
+def test_training_that_diverges_says_where_and_why() -> None:
+    with pytest.raises(rn.TrainingDivergedError, match=r"diverged in epoch \d+ .*learning rate"):
+        model(learning_rate=1e30).fit(X, Y)

@@ -1,0 +1,234 @@
+"""Model files: same bits after a round trip, and no way to load what was damaged or smuggled in."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import warnings
+import zipfile
+
+import numpy as np
+import pytest
+import skops.io
+from torch import nn
+
+import reliablenet as rn
+from reliablenet._files import write_atomically
+from reliablenet.methods import persistence
+
+from contract_helpers import QUICK, fit_quietly, frame_of, quick
+
+
+@pytest.fixture(scope="module")
+def model():
+    table, y = frame_of(1200)
+    return fit_quietly(quick(rn.ReliableClassifier), table, y)
+
+
+@pytest.fixture
+def path(model, tmp_path):
+    return model.save(tmp_path / "model.rnet")
+
+
+def test_a_loaded_model_decides_the_same_to_the_bit(model, path) -> None:
+    loaded = rn.load(path)
+    table, y = frame_of(500, seed=1)
+    np.testing.assert_array_equal(loaded.predict_proba(table), model.predict_proba(table))
+    assert loaded.decide(table).to_frame().equals(model.decide(table).to_frame())
+    assert loaded.certificate_ == model.certificate_
+    assert loaded.threshold_ == model.threshold_
+    assert loaded.get_params() == model.get_params()
+    assert loaded.history_.frame().equals(model.history_.frame())
+    assert loaded.certify(table, y) == model.certify(table, y)
+
+
+def test_saving_over_a_file_leaves_one_whole_file(model, path) -> None:
+    path.write_bytes(b"old")
+    model.save(path)
+    assert rn.load(path).threshold_ == model.threshold_
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+def test_a_failed_write_keeps_the_old_file_and_leaves_nothing_else(path, monkeypatch) -> None:
+    before = path.read_bytes()
+
+    def no_space(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", no_space)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(path, b"new")
+    assert path.read_bytes() == before
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+def test_a_model_is_used_in_another_process(path) -> None:
+    code = (
+        "import sys, reliablenet as rn; m = rn.load(sys.argv[1]);"
+        "print(m.certificate_.certified, m.threshold_)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
+    )
+    loaded = rn.load(path)
+    assert result.stdout.split() == [str(loaded.certificate_.certified), str(loaded.threshold_)]
+
+
+@pytest.mark.parametrize("labels", [[True, False], [3, 5], ["a", "b"], [1.0, 2.0]])
+def test_labels_of_every_plain_type_come_back(labels, tmp_path) -> None:
+    table, _ = frame_of(300)
+    y = np.array(labels)[np.arange(300) % 2]
+    fitted = fit_quietly(quick(rn.ERMClassifier, epochs=1), table, y)
+    loaded = rn.load(fitted.save(tmp_path / "m.rnet"))
+    assert loaded.classes_.dtype == fitted.classes_.dtype
+    np.testing.assert_array_equal(loaded.classes_, fitted.classes_)
+
+
+def test_an_uncertified_model_still_defers_everything_after_loading(tmp_path) -> None:
+    table, y = frame_of(60)
+    fitted = fit_quietly(quick(rn.ERMClassifier, epochs=1), table, y)
+    loaded = rn.load(fitted.save(tmp_path / "m.rnet"))
+    assert loaded.threshold_ == np.inf
+    assert not loaded.accept(table).any()
+
+
+def test_a_network_of_ones_own_needs_its_factory(tmp_path) -> None:
+    table, y = frame_of(300)
+
+    def linear(d: int, k: int) -> nn.Module:
+        return nn.Linear(d, k)
+
+    fitted = fit_quietly(quick(rn.ERMClassifier, epochs=1, network=linear), table, y)
+    path = fitted.save(tmp_path / "m.rnet")
+    with pytest.raises(rn.ModelFileError, match=r"linear.*load\(path, network=...\)"):
+        rn.load(path)
+    np.testing.assert_array_equal(
+        rn.load(path, network=linear).predict_proba(table), fitted.predict_proba(table)
+    )
+    with pytest.raises(rn.ModelFileError, match="cannot be read"):
+        rn.load(path, network=lambda d, k: nn.Linear(d, k + 1))
+
+
+def test_one_changed_byte_anywhere_is_refused(path) -> None:
+    content = path.read_bytes()
+    random = np.random.RandomState(0)
+    places = {0, 1, len(content) - 1, *random.randint(len(content), size=300).tolist()}
+    for place in places:
+        changed = bytearray(content)
+        changed[place] ^= 1 << random.randint(8)
+        path.write_bytes(changed)
+        with pytest.raises(rn.ModelFileError):
+            rn.load(path)
+
+
+@pytest.mark.parametrize("kept", [0, 1, 100, 0.5, -1])
+def test_a_truncated_file_is_refused(path, kept) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * kept) if isinstance(kept, float) else kept])
+    with pytest.raises(rn.ModelFileError, match="Copy or save it again"):
+        rn.load(path)
+
+
+def test_missing_and_foreign_files(tmp_path) -> None:
+    with pytest.raises(rn.ModelFileError, match="no model file"):
+        rn.load(tmp_path / "none.rnet")
+    (tmp_path / "text.rnet").write_text("hello")
+    with pytest.raises(rn.ModelFileError, match="not a model file of ours"):
+        rn.load(tmp_path / "text.rnet")
+
+
+def resealed(path, change) -> None:
+    """Do what an attacker can: change members and seal the file again."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    change(parts)
+    manifest = json.loads(parts["manifest.json"])
+    for name in manifest["sha256"]:
+        if name in parts:
+            manifest["sha256"][name] = persistence._sha256(parts[name])
+    parts["manifest.json"] = json.dumps(manifest).encode()
+    path.write_bytes(persistence._seal(parts))
+
+
+def test_an_untrusted_type_is_refused_by_name(path) -> None:
+    class Bomb:
+        def __reduce__(self):
+            return print, ("boom",)
+
+    def smuggle(parts) -> None:
+        import os
+
+        from sklearn.preprocessing import FunctionTransformer
+
+        parts["preprocessing.skops"] = skops.io.dumps(FunctionTransformer(os.system))
+
+    resealed(path, smuggle)
+    with pytest.raises(rn.ModelFileError, match=r"refused.*system"):
+        rn.load(path)
+
+
+def test_a_certificate_better_than_its_counts_is_refused(path) -> None:
+    def forge(parts) -> None:
+        values = json.loads(parts["certificate.json"])
+        values["upper_bound"] = values["upper_bound"] / 2
+        parts["certificate.json"] = json.dumps(values).encode()
+
+    resealed(path, forge)
+    with pytest.raises(rn.InvalidDataError, match="altered"):
+        rn.load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda parts: parts.update({"../evil": b"x"}), "must hold"),
+        (lambda parts: parts.pop("history.json"), "must hold"),
+        (lambda parts: parts.update({"weights.safetensors": b"not tensors"}), "cannot be read"),
+        (lambda parts: parts.update({"preprocessing.skops": b"not a zip"}), "cannot be read"),
+        (
+            lambda parts: parts.update(
+                {"manifest.json": parts["manifest.json"].replace(b"ReliableClassifier", b"Evil")}
+            ),
+            "holds a 'Evil'",
+        ),
+        (
+            lambda parts: parts.update(
+                {"manifest.json": parts["manifest.json"].replace(b"model/1", b"model/9")}
+            ),
+            "has the format",
+        ),
+    ],
+)
+def test_an_altered_but_sealed_file_is_refused(path, change, message) -> None:
+    resealed(path, change)
+    with pytest.raises(rn.ModelFileError, match=message):
+        rn.load(path)
+
+
+def test_compressed_members_are_refused(path) -> None:
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+        archive.comment = persistence.SEAL + b"0" * 64
+    body = buffer.getvalue()[: -persistence.SEAL_LENGTH]
+    path.write_bytes(body + persistence.SEAL + persistence._sha256(body).encode())
+    with pytest.raises(rn.ModelFileError, match="compressed"):
+        rn.load(path)
+
+
+def test_saving_says_what_it_cannot_do(model, tmp_path) -> None:
+    with pytest.raises(rn.InvalidParameterError, match="existing folder"):
+        model.save(tmp_path / "no" / "folder.rnet")
+    with pytest.raises(ValueError, match="not fitted"):
+        rn.ReliableClassifier(schedule=QUICK).save(tmp_path / "m.rnet")
+
+
+def test_loading_warns_of_nothing(path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rn.load(path)
