@@ -123,6 +123,14 @@ def test_a_class_with_one_row_is_named() -> None:
         model().fit(X, labels)
 
 
+def test_warnings_point_at_the_line_that_called_fit() -> None:
+    with pytest.warns() as caught:
+        model(alpha=0.001).fit(X, np.where(np.arange(400) == 0, 2, Y))
+    kinds = {rn.FoldWarning, rn.ConstraintWarning, rn.NotCertifiedWarning}
+    assert {warning.category for warning in caught} == kinds
+    assert {warning.filename for warning in caught} == {__file__}
+
+
 def test_folds_of_the_wrong_form() -> None:
     with pytest.raises(
         rn.InvalidParameterError, match=r"`selection` of fit must be a pair \(X, y\)"

@@ -332,7 +332,7 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 "cannot be predicted, and a certificate says little about one that the "
                 "certification fold lacks. Merge rare classes or give more rows.",
                 FoldWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
 
     def _fix_rule(self, folds: Folds) -> None:
@@ -355,5 +355,5 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 f"{type(self).__name__} got no certificate, so every row will be deferred: "
                 f"{found.reason}.",
                 NotCertifiedWarning,
-                stacklevel=5,
+                stacklevel=4,
             )

@@ -138,7 +138,7 @@ class NeuralClassifier(SelectiveClassifier):
         context.call_on_fit_task_end(estimator=self, X=train_fold.X, y=train_fold.y)
         advice = self.history_.advice()
         if advice:
-            warnings.warn(advice, ConstraintWarning, stacklevel=6)
+            warnings.warn(advice, ConstraintWarning, stacklevel=5)
 
     def _outputs(self, X: Any) -> Outputs:
         return Outputs(evaluate_proba(self.network_, self._encode(X)).cpu().numpy())

@@ -62,7 +62,7 @@ class ReliableClassifier(NeuralClassifier):
     >>> band = SyntheticBand(seed=0)
     >>> rows, new = band.sample(4000), band.sample(5)
     >>> clf = ReliableClassifier(alpha=0.05, random_state=0,
-    ...                          schedule=Schedule(warmup_epochs=5, max_stages=2))
+    ...                          schedule=Schedule(tau=0.05, max_stages=3))
     >>> clf = clf.fit(rows.X, rows.y)
     >>> clf.certificate_.certified, clf.certificate_.upper_bound <= 0.05
     (True, True)
