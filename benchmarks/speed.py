@@ -52,7 +52,7 @@ def constrained_step(repeats: int = 40) -> float:
             mlp(10, 2), rows, selection, 0.05, Schedule.paper(), Optimisation(), 0.8, "last", 0
         )
         if constrained:
-            state.start_constraint()
+            state.constraint = state.build_constraint()
         return state
 
     ours, plain = run(True), run(False)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from contract_helpers import fit_quietly
 from torch import nn
 
 import reliablenet as rn
-from contract_helpers import fit_quietly
 from reliablenet.data import SyntheticBand
 
 BAND = SyntheticBand(seed=0).sample(400)
@@ -61,10 +61,10 @@ def spoiled(value: float) -> np.ndarray:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_features_that_are_not_finite(value: float) -> None:
-    with pytest.raises(ValueError, match="NaN|infinity"):
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
         model().fit(spoiled(value), Y)
     fitted = fit_quietly(model(threshold=0.9, alpha=0.2), X, Y)
-    with pytest.raises(ValueError, match="NaN|infinity"):
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
         fitted.decide(spoiled(value))
 
 
@@ -146,9 +146,9 @@ def fitted_on_frame() -> rn.ReliableClassifier:
 
 def test_columns_renamed_missing_or_too_many(fitted_on_frame) -> None:
     frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(10)])
-    with pytest.raises(ValueError, match="(?s)feature names.*f0.*"):
+    with pytest.raises(ValueError, match=r"(?s)feature names.*f0.*"):
         fitted_on_frame.decide(frame.rename(columns={"f0": "g0"}))
-    with pytest.raises(ValueError, match="(?s)Feature names.*missing.*f3"):
+    with pytest.raises(ValueError, match=r"(?s)Feature names.*missing.*f3"):
         fitted_on_frame.decide(frame.drop(columns="f3"))
     with (
         pytest.warns(UserWarning, match="valid feature names"),

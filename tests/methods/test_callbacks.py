@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from contract_helpers import fit_quietly, quick
 from sklearn.callback import ProgressBar
 
 import reliablenet as rn
 from reliablenet.data import SyntheticBand
-
-from contract_helpers import fit_quietly, quick
 
 BAND = SyntheticBand(seed=0).sample(600)
 

@@ -8,13 +8,13 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from contract_helpers import EXPECTED_WARNINGS, fit_quietly, frame_of, quick
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import reliablenet as rn
-from contract_helpers import EXPECTED_WARNINGS, fit_quietly, frame_of, quick
 from reliablenet.data import Fold, SyntheticBand
 
 both = pytest.mark.parametrize("kind", [rn.ReliableClassifier, rn.ERMClassifier])

@@ -12,13 +12,13 @@ import zipfile
 import numpy as np
 import pytest
 import skops.io
+from contract_helpers import QUICK, fit_quietly, frame_of, quick
 from torch import nn
 
 import reliablenet as rn
 from reliablenet._files import write_atomically
+from reliablenet.certificate.certify import _digest
 from reliablenet.methods import persistence
-
-from contract_helpers import QUICK, fit_quietly, frame_of, quick
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +172,9 @@ def test_an_untrusted_type_is_refused_by_name(path) -> None:
 def test_a_certificate_better_than_its_counts_is_refused(path) -> None:
     def forge(parts) -> None:
         values = json.loads(parts["certificate.json"])
+        del values["sha256"]
         values["upper_bound"] = values["upper_bound"] / 2
+        values["sha256"] = _digest(values)
         parts["certificate.json"] = json.dumps(values).encode()
 
     resealed(path, forge)

@@ -83,7 +83,7 @@ def hoeffding_upper(
         raise parameter_error("n", "hoeffding_upper", "be at least 1", n)
     if not np.all((top > 0) & np.isfinite(top)):
         raise parameter_error("bound", "hoeffding_upper", "be finite and positive", bound)
-    if not np.all((value >= 0) & (value <= top)):
+    if not np.all((value >= 0) & (value <= top * (1 + 1e-6))):  # a float32 mean may round up
         raise parameter_error("mean", "hoeffding_upper", "lie in [0, bound]", mean)
     return _unwrap(value + top * np.sqrt(np.log(1.0 / level) / (2.0 * m)))
 
@@ -153,10 +153,10 @@ def _whole(name: str, values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _in_open_unit(name: str, values: ArrayLike, owner: str) -> NDArray[np.float64]:
-    array = np.asarray(values, float)
-    if not np.all((array > 0) & (array < 1)):
+    array = np.asarray(values)
+    if array.dtype.kind not in "f" or not np.all((array > 0) & (array < 1)):
         raise parameter_error(name, owner, "lie in (0, 1)", values)
-    return array
+    return array.astype(np.float64)
 
 
 def _unwrap(array: NDArray[np.float64]) -> Any:

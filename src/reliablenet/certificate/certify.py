@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -61,20 +63,29 @@ class Certificate:
 
     def __post_init__(self) -> None:
         owner = "Certificate"
-        check_fraction("alpha", self.alpha, owner)
-        check_fraction("rho", self.rho, owner)
-        check_count("n", self.n, owner)
-        check_count("accepted", self.accepted, owner, minimum=0)
-        check_count("errors", self.errors, owner, minimum=0)
+        if not is_real(self.threshold) or math.isnan(self.threshold):
+            raise parameter_error("threshold", owner, "be a number", self.threshold)
+        plain = {
+            "alpha": check_fraction("alpha", self.alpha, owner),
+            "rho": check_fraction("rho", self.rho, owner),
+            "n": check_count("n", self.n, owner),
+            "accepted": check_count("accepted", self.accepted, owner, minimum=0),
+            "errors": check_count("errors", self.errors, owner, minimum=0),
+            "threshold": float(self.threshold),
+        }
+        for name, value in plain.items():  # numpy's numbers become Python's
+            object.__setattr__(self, name, value)
         if not self.errors <= self.accepted <= self.n:
             raise InvalidDataError(
                 "A certificate needs errors <= accepted <= n; "
                 f"got {self.errors}, {self.accepted}, {self.n}."
             )
-        if not is_real(self.threshold) or math.isnan(self.threshold):
-            raise parameter_error("threshold", owner, "be a number", self.threshold)
         if self.threshold == math.inf and self.accepted:
             raise InvalidDataError(f"Threshold inf accepts no row; got accepted={self.accepted}.")
+        if self.threshold == -math.inf and self.accepted < self.n:
+            raise InvalidDataError(
+                f"Threshold -inf accepts every row; got accepted={self.accepted} of {self.n}."
+            )
         if self.kind not in get_args(Kind):
             raise parameter_error("kind", owner, f"be one of {get_args(Kind)}", self.kind)
 
@@ -107,7 +118,7 @@ class Certificate:
     def reason(self) -> str:
         """One sentence in numbers: why the certificate was granted or refused."""
         bound = f"{_count(self.errors, 'error')} in {_count(self.n, 'row')} bound JCW by "
-        bound += _round_up(self.upper_bound)
+        bound += _round_up(self.upper_bound, self.alpha)
         if self.certified:
             return f"{bound}, within alpha {self.alpha:g}"
         most = largest_certifiable_errors(self.n, self.alpha, self.rho)
@@ -148,7 +159,8 @@ class Certificate:
         >>> Certificate.from_json(c.to_json()) == c
         True
         """
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+        values = self.to_dict()
+        return json.dumps(values | {"sha256": _digest(values)}, indent=2, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
@@ -163,6 +175,8 @@ class Certificate:
         missing = [name for name in fields if name not in values]
         if missing:
             raise InvalidDataError(f"The certificate lacks {missing}.")
+        if values.pop("sha256", None) != _digest(values):
+            raise InvalidDataError("The certificate was altered: its values do not match its hash.")
         stored = {name: values[name] for name in fields}
         if stored["threshold"] in ("inf", "-inf"):
             stored["threshold"] = float(stored["threshold"])
@@ -255,13 +269,21 @@ def count_rows(
     )
 
 
+def _digest(values: dict[str, Any]) -> str:
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _round_up(value: float) -> str:
-    """Write a bound with three significant digits, never below its value."""
-    if value >= 1.0:
-        return "1"
-    scale = 10.0 ** (2 - math.floor(math.log10(value)))
-    return f"{math.ceil(value * scale) / scale:.3g}"
+def _round_up(value: float, limit: float) -> str:
+    """Write a bound, never below its value, and never above a limit that the value keeps."""
+    exact = Decimal(value)
+    for digits in range(3, 18):
+        place = Decimal(1).scaleb(exact.adjusted() - digits + 1)
+        rounded = exact.quantize(place, rounding=ROUND_CEILING)
+        if value > limit or float(rounded) <= limit:
+            break
+    return f"{rounded.normalize():f}"

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincc
 
-from reliablenet._checks import check_fraction, parameter_error
+from reliablenet._checks import check_count, check_fraction, is_real, parameter_error
 from reliablenet.certificate.bounds import clopper_pearson_upper
 
 
@@ -30,6 +30,9 @@ def largest_certifiable_errors(n: int, alpha: float, rho: float = 0.05) -> int:
     >>> largest_certifiable_errors(58, 0.05), largest_certifiable_errors(59, 0.05)
     (-1, 0)
     """
+    owner = "largest_certifiable_errors"
+    n = check_count("n", n, owner)
+    alpha, rho = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
     granted, refused = -1, n  # n errors in n rows bound JCW by 1 > alpha
     while refused - granted > 1:
         middle = (granted + refused) // 2
@@ -62,6 +65,7 @@ def rows_for_errors(errors: ArrayLike, alpha: float, rho: float = 0.05) -> Any:
     k = np.asarray(errors)
     if k.dtype.kind not in "iu" or np.any(k < 0):
         raise parameter_error("errors", owner, "hold whole numbers of at least 0", errors)
+    k = k.astype(np.int64)  # a small type would overflow below
     refused, granted = k.copy(), 2 * k + 1
     while np.any(wanting := binomial_cdf(k, granted, alpha) > rho):
         refused, granted = (
@@ -152,7 +156,7 @@ def rows_needed(
     owner = "rows_needed"
     alpha, rho = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
     power = check_fraction("power", power, owner)
-    if not 0.0 <= expected_jcw < alpha:
+    if not is_real(expected_jcw) or not 0.0 <= expected_jcw < alpha:
         raise parameter_error(
             "expected_jcw",
             owner,

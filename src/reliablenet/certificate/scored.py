@@ -56,33 +56,32 @@ def score_rows(
                 f"{owner} needs `proba`, or `score` and `predicted` with proba=None."
             )
         answers = as_array(predicted)
+        check_length("predicted", answers, len(labels), owner)
         if classes is not None:
             class_indices(labels, classes, owner)
+            class_indices(answers, classes, owner, "predicted")
+        elif (answers.dtype.kind in "OU") != (labels.dtype.kind in "OU"):
+            raise InvalidDataError(
+                f"`predicted` of {owner} must hold labels as `y` does; got {answers[0]!r} where "
+                f"`y` has {labels[0]!r}. Translate column numbers into labels first."
+            )
     else:
         if predicted is not None:
             raise InvalidParameterError(
                 f"{owner} takes `predicted` only with proba=None: `proba` already decides it."
             )
         table = check_proba(proba, owner)
+        check_length("proba", table[:, 0], len(labels), owner)
         answers = table.argmax(axis=1)
-        labels = class_indices(
-            labels, np.arange(table.shape[1]) if classes is None else classes, owner
-        )
-        if classes is not None and len(as_array(classes)) != table.shape[1]:
-            raise InvalidDataError(
-                f"`classes` of {owner} must name the {table.shape[1]} columns of `proba`; "
-                f"got {len(as_array(classes))} names."
-            )
+        labels = column_indices(labels, classes, table.shape[1], owner)
     if score is None:  # picking beats a second pass: a row-wise max costs three times as much
         scores = table[np.arange(len(table)), answers]
     else:
-        scores = as_array(score).astype(np.float64)
-    for name, values in (("score", scores), ("predicted", answers)):
-        if values.shape != labels.shape:
-            raise InvalidDataError(
-                f"`{name if proba is None or name == 'score' else 'proba'}` of {owner} must have "
-                f"one entry for each of the {len(labels)} labels; got shape {values.shape}."
-            )
+        scores = as_array(score)
+        check_length("score", scores, len(labels), owner)
+        if scores.dtype.kind not in "biuf":
+            raise InvalidDataError(f"`score` of {owner} must hold numbers; got {scores.dtype}.")
+        scores = scores.astype(np.float64)
     check_finite("score", scores, owner)
     return ScoredRows(scores, answers != labels, 0.0 if score is None else -np.inf)
 
@@ -115,23 +114,55 @@ def check_proba(proba: Any, owner: str) -> NDArray[np.float64]:
     )
 
 
-def class_indices(labels: NDArray[Any], classes: Any, owner: str) -> NDArray[np.intp]:
+def check_length(name: str, values: NDArray[Any], n: int, owner: str) -> None:
+    """Raise unless the values are a vector with one entry for each label."""
+    if values.shape != (n,):
+        raise InvalidDataError(
+            f"`{name}` of {owner} must have one entry for each of the {n} labels; "
+            f"got shape {values.shape}."
+        )
+
+
+def column_indices(
+    labels: NDArray[Any], classes: Any, n_columns: int, owner: str
+) -> NDArray[np.intp]:
+    """Return the column of each label; without ``classes`` a label is the number of its column."""
+    names = np.arange(n_columns) if classes is None else as_array(classes)
+    if names.shape != (n_columns,):
+        raise InvalidDataError(
+            f"`classes` of {owner} must name the {n_columns} columns of `proba`; "
+            f"got {names.size} names."
+        )
+    return class_indices(labels, names, owner)
+
+
+def class_indices(
+    labels: NDArray[Any], classes: Any, owner: str, name: str = "y"
+) -> NDArray[np.intp]:
     """Return the position of each label among ``classes``, or name the labels that are not there."""
     names = as_array(classes)
     if names.ndim != 1 or len(set(names.tolist())) != len(names):
-        raise InvalidDataError(f"`classes` of {owner} must be distinct labels; got {classes!r}.")
-    order = np.argsort(names, kind="stable")
-    try:
-        place = np.searchsorted(names, labels, sorter=order).clip(max=len(names) - 1)
-        index = order[place]
-        unknown = names[index] != labels
-    except (TypeError, np.exceptions.DTypePromotionError):
-        unknown = np.ones(len(labels), bool)
-    if np.any(unknown):
+        raise InvalidDataError(
+            f"`classes` of {owner} must be distinct labels; got {names.tolist()}."
+        )
+    index = _positions(labels, names)
+    unknown = index < 0
+    if unknown.any():
         strangers = list(dict.fromkeys(labels[unknown].tolist()))[:5]
         raise InvalidDataError(
-            f"`y` of {owner} holds labels that are not among the {len(names)} known classes: "
+            f"`{name}` of {owner} holds labels that are not among the {len(names)} known classes: "
             f"{strangers}. Known: {names.tolist()[:10]}. Give the column order with `classes=`, "
             "or leave those rows out."
         )
-    return np.asarray(index, dtype=np.intp)
+    return index
+
+
+def _positions(labels: NDArray[Any], names: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the position of each label among the names, -1 where it is not there."""
+    if labels.dtype.kind == names.dtype.kind and labels.dtype.kind in "iufU":
+        order = np.argsort(names, kind="stable")
+        place = np.searchsorted(names, labels, sorter=order).clip(max=len(names) - 1)
+        found = order[place]
+        return np.where(names[found] == labels, found, -1).astype(np.intp)
+    lookup = {name: position for position, name in enumerate(names.tolist())}
+    return np.array([lookup.get(label, -1) for label in labels.tolist()], dtype=np.intp)

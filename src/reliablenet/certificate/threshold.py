@@ -155,11 +155,14 @@ def _midway(rows: ScoredRows, most: int) -> float:
     if len(above) == 0:
         return math.inf
     lowest_accepted = float(above.min())
-    middle = excess + (lowest_accepted - excess) / 2
-    return middle if middle > excess else lowest_accepted  # neighbouring floats have no middle
+    middle = excess / 2 + lowest_accepted / 2
+    # Neighbouring floats have no middle.
+    return middle if excess < middle <= lowest_accepted else lowest_accepted
 
 
 def _largest_count(alpha: float, n: int) -> int:
     """Return the largest k with k / n <= alpha, exactly as a reader would check it."""
-    k = math.floor(alpha * n)
-    return k + 1 if (k + 1) / n <= alpha else k
+    k = math.floor(alpha * n) + 1
+    while k / n > alpha:  # the product may round up or down, the quotient decides
+        k -= 1
+    return k

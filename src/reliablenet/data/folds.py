@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -83,11 +83,11 @@ def fold_counts(
         wanted = max(_floor(CERTIFICATION_SHARE * n), rows_for_errors(AFFORDED_ERRORS, alpha, rho))
         certification = min(wanted, _floor(CERTIFICATION_LIMIT * n))
     else:
-        shares = list(fold_sizes)
+        shares = list(fold_sizes) if isinstance(fold_sizes, Iterable) else []
         fits = len(shares) == 3 and all(is_real(share) and 0 < share < 1 for share in shares)
         if not fits or not math.isclose(sum(shares), 1.0, abs_tol=1e-9):
             raise _sizes_error(fold_sizes)
-        selection = _floor(shares[1] * n)
+        selection = max(_floor(shares[1] * n), 1)
         certification = n - _floor(shares[0] * n) - selection
     selection, certification = max(selection, 1), max(certification, 1)
     train = n - selection - certification
@@ -105,9 +105,9 @@ def cut_rows(
     """Return the row numbers of each part, of exactly the given sizes, stratified by label.
 
     Rows are put in order of their label, at random within it, and each part takes every
-    (n / count)-th row from a random start (systematic sampling). So every part gets its share of
-    every class to within one row, every row has the same chance to be in a part, and a class with
-    fewer rows than there are parts is no special case.
+    (n / count)-th row of what is left, from a random start (systematic sampling). So each cut gives a
+    part its share of every class to within one row, every row has the same chance to be in a part,
+    and a class with fewer rows than there are parts is no special case.
 
     Parameters
     ----------

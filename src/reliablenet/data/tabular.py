@@ -73,18 +73,31 @@ class TabularEncoder:
                 ("categories", categorical, [str(column) for column in self.categories_]),
             ]
         )
-        self.transformer_.fit(self._typed(table))
+        try:
+            with np.errstate(over="raise"):
+                self.transformer_.fit(self._typed(table))
+        except FloatingPointError:
+            raise InvalidDataError(
+                "A column holds numbers too large to standardise, since their squares overflow: "
+                f"{self._largest(table)}. Drop, clip or rescale them."
+            ) from None
         return self
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Return the matrix of shape (n, d) for rows with the columns that `fit` saw."""
-        matrix = self.transformer_.transform(self._typed(_as_frame(X))).astype(np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
+            matrix = self.transformer_.transform(self._typed(_as_frame(X))).astype(np.float32)
         if not np.isfinite(matrix).all():
             row = int(np.argwhere(~np.isfinite(matrix))[0, 0])
             raise InvalidDataError(
                 f"Row {row} holds a number too large to standardise in 32 bits. Drop or clip it."
             )
         return np.asarray(matrix)
+
+    def _largest(self, table: pd.DataFrame) -> str:
+        largest = {column: table[column].abs().max() for column in self.numbers_}
+        worst = max(largest, key=lambda column: largest[column])
+        return f"column {worst!r} with up to {largest[worst]:g}"
 
     def _typed(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return the used columns as float64 and as text, missing values as NaN."""
@@ -117,6 +130,8 @@ def _kind(values: pd.Series[Any], name: Any) -> str:
 
 def _numbers(values: pd.Series[Any], name: Any) -> NDArray[np.float64]:
     try:
+        if _kind(values, name) != "number" and values.dtype != object:
+            raise TypeError
         numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError):
         raise InvalidDataError(

@@ -230,9 +230,7 @@ def _array_from(stored: dict[str, Any]) -> NDArray[Any]:
 
 
 def _weights(network: nn.Module) -> bytes:
-    state = {
-        name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()
-    }
+    state = {name: tensor.detach().cpu().clone() for name, tensor in network.state_dict().items()}
     return bytes(save_tensors(state))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reliablenet._checks import as_array
-from reliablenet.certificate.scored import check_proba, class_indices
+from reliablenet.certificate.scored import check_length, score_rows
 from reliablenet.errors import InvalidDataError
 
 ECE_BINS = 15
@@ -80,25 +80,16 @@ def evaluate(
     >>> e.errors, e.accepted, round(e.jcw, 3), round(e.aurc, 3)
     (1, 2, 0.333, 0.278)
     """
-    table = check_proba(proba, "evaluate")
-    names = np.arange(table.shape[1]) if classes is None else classes
-    labels = class_indices(as_array(y), names, "evaluate")
-    chosen = as_array(accepted)
-    confidence = table.max(axis=1)
-    scores = confidence if score is None else as_array(score).astype(np.float64)
-    for name, values in (("proba", table), ("accepted", chosen), ("score", scores)):
-        if len(values) != len(labels):
-            raise InvalidDataError(
-                f"`{name}` of evaluate must have one entry for each of the {len(labels)} labels; "
-                f"got {len(values)}."
-            )
-    if len(labels) == 0 or chosen.dtype != np.bool_:
+    rows = score_rows(proba, y, score=score, classes=classes, owner="evaluate")
+    confidence = as_array(proba).max(axis=1).astype(np.float64)
+    wrong, chosen = rows.wrong, as_array(accepted)
+    check_length("accepted", chosen, rows.n, "evaluate")
+    if chosen.dtype != np.bool_:
         raise InvalidDataError(
-            f"`accepted` of evaluate must hold at least one boolean; got {chosen.dtype} of length "
-            f"{len(chosen)}."
+            f"`accepted` of evaluate must hold booleans; got {chosen.dtype}. Compare the score "
+            "with the threshold first."
         )
-    wrong = table.argmax(axis=1) != labels
-    n, taken, errors = len(labels), int(chosen.sum()), int((chosen & wrong).sum())
+    n, taken, errors = rows.n, int(chosen.sum()), int((chosen & wrong).sum())
     right_share = (taken - errors) / taken if taken else np.nan
     mean_confidence = float(confidence[chosen].mean()) if taken else np.nan
     return Evaluation(
@@ -112,7 +103,7 @@ def evaluate(
         throughput=(taken - errors) / n,
         ece=expected_calibration_error(confidence, ~wrong),
         wce_accepted=taken / n * abs(mean_confidence - right_share) if taken else 0.0,
-        aurc=area_under_risk_coverage(scores, wrong),
+        aurc=area_under_risk_coverage(rows.score, wrong),
     )
 
 
@@ -123,7 +114,8 @@ def expected_calibration_error(
 
     A confidence on the edge of two bins belongs to the lower one.
     """
-    place = np.clip(np.ceil(confidence * bins).astype(np.intp) - 1, 0, bins - 1)
+    edges = np.arange(1, bins) / bins
+    place = np.searchsorted(edges, confidence, side="left")
     gaps = np.bincount(place, weights=confidence - right, minlength=bins)
     return float(np.abs(gaps).sum() / len(confidence))
 

@@ -111,6 +111,7 @@ def confident_wrong(logits: Tensor, y: Tensor, threshold: float) -> Tensor:
     >>> confident_wrong(logits, torch.tensor([1, 0, 1]), threshold=0.8)
     tensor([ True, False, False])
     """
+    check_logits(logits, y)
     return (confidence(logits) >= threshold) & (logits.argmax(dim=-1) != y)
 
 

@@ -16,7 +16,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-
 # Below it a sigmoid adds nothing to a sum in float32, but its slope would become a denormal number,
 # and matrix products with those take several times as long.
 SIGMOID_FLOOR = -40.0

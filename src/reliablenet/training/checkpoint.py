@@ -13,7 +13,7 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from reliablenet._files import write_atomically
-from reliablenet.errors import ModelFileError
+from reliablenet.errors import InvalidParameterError, ModelFileError
 from reliablenet.training.history import EpochRecord
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ def write(path: Path, run: _Run) -> None:
     for number, state in run.optimiser.state_dict()["state"].items():
         groups[f"optimiser.{number}"] = state
     for group, state in groups.items():
-        tensors |= {f"{group}/{name}": value.detach().contiguous() for name, value in state.items()}
+        # Clones: safetensors refuses tied weights, which share memory.
+        tensors |= {f"{group}/{name}": value.detach().clone() for name, value in state.items()}
     history = run.history
     story = {
         "format": FORMAT,
@@ -57,6 +58,10 @@ def write(path: Path, run: _Run) -> None:
 
 def restore(path: Path, run: _Run) -> None:
     """Continue the run from the file if there is one; refuse the file of another run."""
+    if not path.parent.is_dir():
+        raise InvalidParameterError(
+            f"`checkpoint_file` must lie in an existing folder; got {str(path)!r}. Create it first."
+        )
     if not path.exists():
         return
     try:

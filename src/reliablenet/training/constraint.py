@@ -11,7 +11,13 @@ from torch import Tensor, nn
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from reliablenet._checks import check_count, check_fraction, check_positive, check_threshold
+from reliablenet._checks import (
+    check_count,
+    check_fraction,
+    check_positive,
+    check_threshold,
+    parameter_error,
+)
 from reliablenet.errors import InvalidDataError, ReliableNetError
 from reliablenet.risk.event import check_logits
 from reliablenet.risk.fused import StepGradient, step_gradient
@@ -109,9 +115,11 @@ class JCWConstraint(nn.Module):
         check_smoothing(tau, m1, m2, owner)
         self.tau = float(tau)
         self.tau_min = check_fraction("tau_min", tau_min, owner)
+        if self.tau_min > self.tau:
+            raise parameter_error("tau_min", owner, f"not exceed tau = {self.tau:g}", tau_min)
         self.tau_decay = check_fraction("tau_decay", tau_decay, owner)
         self.dual_rate = check_positive("dual_rate", dual_rate, owner)
-        self.ema = ema if ema == 0 else check_fraction("ema", ema, owner)
+        self.ema = check_fraction("ema", ema, owner) if ema else 0.0
         self.multiplier_max = check_positive("multiplier_max", multiplier_max, owner)
         self.m1, self.m2 = m1, m2
         self.register_buffer("multiplier", torch.zeros(()))
@@ -169,6 +177,11 @@ class JCWConstraint(nn.Module):
         kind = (logits.shape, y.shape, y.dtype)
         if kind != self._checked:
             check_logits(logits, y)
+            if logits.ndim != 2:
+                raise InvalidDataError(
+                    f"`logits` given to JCWConstraint must have shape (n, K); got "
+                    f"{tuple(logits.shape)}. Flatten: logits.flatten(0, -2), y.flatten()."
+                )
             check_threshold("threshold", self.threshold, "JCWConstraint", logits.shape[-1])
             self._checked = kind
         # tau of 0.01 needs more digits than half precision has

@@ -25,7 +25,7 @@ def evaluate_logits(network: nn.Module, X: Tensor) -> Tensor:
     -------
     Tensor of shape (n, K)
     """
-    was_training = network.training
+    modes = [(module, module.training) for module in network.modules()]
     network.eval()
     buffer = torch.zeros((CHUNK, *X.shape[1:]), dtype=X.dtype, device=X.device)
     outputs = []
@@ -36,7 +36,8 @@ def evaluate_logits(network: nn.Module, X: Tensor) -> Tensor:
                 buffer[len(rows) :] = 0
                 outputs.append(network(buffer)[: len(rows)].clone())
     finally:
-        network.train(was_training)
+        for module, training in modes:  # one by one: some may be frozen in evaluation mode
+            module.training = training
     return torch.cat(outputs)
 
 

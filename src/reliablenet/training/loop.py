@@ -143,6 +143,9 @@ def train(
             run.one_epoch()
             if after_epoch is not None and after_epoch(run.history) and not run.history.stopped:
                 run.history.stopped = "a callback asked for it"
+                if not run.kept:  # in the warm-up of constrained training, which is never kept
+                    run.fix_threshold()
+                    run.keep_weights()
             if checkpoint_file is not None:
                 checkpoint.write(checkpoint_file, run)
     network.load_state_dict(run.kept)
@@ -192,7 +195,8 @@ class _Run:
         epoch = len(self.history.records) + 1
         stage = self.schedule.stage_of(epoch)
         if stage > 0 and self.constraint is None:
-            self.start_constraint()
+            self.fix_threshold()
+            self.constraint = self.build_constraint()
         constraint = self.constraint
         tau = NAN if constraint is None else constraint.tau
         try:
@@ -204,8 +208,7 @@ class _Run:
             raise self.diverged(epoch, stage, max(loss, record.loss_selection))
         self.history.records.append(record)
         if self.is_best(record):
-            self.history.chosen_epoch = epoch
-            self.kept = copy.deepcopy(self.network.state_dict())
+            self.keep_weights()
         if constraint is not None and self.schedule.ends_stage(epoch):
             floor = self.m1 * tau if self.schedule.above_floor else 0.0
             if record.gap - floor <= self.schedule.tolerance:
@@ -214,14 +217,18 @@ class _Run:
         if epoch == self.schedule.epochs:
             self.history.stopped = self.history.stopped or "all epochs of the schedule are done"
 
-    def start_constraint(self) -> None:
-        """Fix the training threshold on the selection fold and set up the constraint."""
+    def keep_weights(self) -> None:
+        """Make the weights of this moment the ones to return."""
+        self.history.chosen_epoch = len(self.history.records)
+        self.kept = copy.deepcopy(self.network.state_dict())
+
+    def fix_threshold(self) -> None:
+        """Set the training threshold on the selection fold, unless it was given."""
         if math.isnan(self.history.threshold):
             logits = evaluate_logits(self.network, self.selection.X)
             self.history.threshold = training_threshold(
                 logits, self.selection.y, self.schedule.threshold_quantile
             )
-        self.constraint = self.build_constraint()
 
     def build_constraint(self) -> JCWConstraint:
         """Return a fresh constraint for this run."""

@@ -58,6 +58,10 @@ class Schedule:
         if self.tau_min > self.tau:
             raise parameter_error("tau_min", owner, f"not exceed tau = {self.tau}", self.tau_min)
         check_positive("tolerance", self.tolerance, owner, zero=True)
+        check_positive("dual_rate", self.dual_rate, owner)
+        check_positive("multiplier_max", self.multiplier_max, owner)
+        if self.ema:
+            check_fraction("ema", self.ema, owner)
         if self.epochs == 0:
             raise parameter_error("warmup_epochs", owner, "be at least 1 without stages", 0)
 

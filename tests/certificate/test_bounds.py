@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import beta, binom, binomtest
+from statsmodels.stats.proportion import proportion_confint
+
+from reliablenet.certificate import clopper_pearson_upper, hoeffding_upper, uniform_slack
+from reliablenet.errors import InvalidParameterError
+
+
+def every_pair(largest: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return every (errors, n) with 0 <= errors <= n <= largest."""
+    n, errors = np.tril_indices(largest + 1)
+    return errors[n > 0], n[n > 0]
+
+
+@pytest.mark.parametrize("rho", [0.01, 0.05, 0.2])
+def test_clopper_pearson_equals_the_beta_quantile_for_every_count(rho):
+    errors, n = every_pair(200)
+    part = errors < n
+    expected = np.ones(len(n))
+    expected[part] = beta.ppf(1 - rho, errors[part] + 1, (n - errors)[part])
+    np.testing.assert_allclose(clopper_pearson_upper(errors, n, rho), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("rho", [0.01, 0.05, 0.2])
+def test_clopper_pearson_inverts_the_binomial_test_for_every_count(rho):
+    """The definition: at the bound, a count as low as the observed one has probability rho."""
+    errors, n = every_pair(200)
+    errors, n = errors[errors < n], n[errors < n]
+    bound = clopper_pearson_upper(errors, n, rho)
+    np.testing.assert_allclose(binom.cdf(errors, n, bound), rho, rtol=1e-11)
+
+
+def test_clopper_pearson_equals_scipy_binomtest():
+    """Their root finder stops within 2e-12, so they are compared to 4e-12."""
+    pairs = list(zip(*every_pair(60), strict=True))
+    pairs += [(errors, n) for n in (95, 200, 1000) for errors in range(0, n + 1, n // 10)]
+    expected = [
+        binomtest(int(errors), int(n), alternative="less").proportion_ci(0.95).high
+        for errors, n in pairs
+    ]
+    errors, n = np.array(pairs).T
+    np.testing.assert_allclose(clopper_pearson_upper(errors, n), expected, rtol=0, atol=4e-12)
+
+
+def test_clopper_pearson_equals_statsmodels():
+    """Their interval is two-sided, so its upper end at 2 rho is ours at rho."""
+    errors, n = every_pair(200)
+    _, expected = proportion_confint(errors, n, alpha=2 * 0.05, method="beta")
+    np.testing.assert_allclose(clopper_pearson_upper(errors, n), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [10**3, 10**5, 10**7])
+def test_clopper_pearson_holds_for_many_rows(n):
+    errors = np.unique(np.concatenate([np.arange(5), np.geomspace(5, n - 1, 40).astype(int)]))
+    bound = clopper_pearson_upper(errors, n)
+    np.testing.assert_allclose(bound, beta.ppf(0.95, errors + 1, n - errors), rtol=1e-12)
+    np.testing.assert_allclose(binom.cdf(errors, n, bound), 0.05, rtol=1e-6)
+
+
+@given(n=st.integers(1, 10**7), rho=st.floats(1e-6, 0.999))
+def test_clopper_pearson_has_its_closed_form_at_either_end(n, rho):
+    none = -math.expm1(math.log(rho) / n)
+    all_but_one = math.exp(math.log1p(-rho) / n)
+    assert clopper_pearson_upper(0, n, rho) == pytest.approx(none, rel=1e-10)
+    assert clopper_pearson_upper(n - 1, n, rho) == pytest.approx(all_but_one, rel=1e-10)
+    assert clopper_pearson_upper(n, n, rho) == 1.0
+
+
+@given(n=st.integers(1, 500), rho=st.floats(0.001, 0.5))
+def test_clopper_pearson_rises_with_errors_and_falls_with_rho(n, rho):
+    bound = clopper_pearson_upper(np.arange(n + 1), n, rho)
+    assert (np.diff(bound) > 0).all()
+    assert (bound >= np.arange(n + 1) / n).all()
+    assert (clopper_pearson_upper(np.arange(n), n, rho * 0.9) > bound[:-1]).all()
+
+
+@given(n=st.integers(1, 300), share=st.floats(0.0, 1.0), rho=st.floats(0.001, 0.5))
+def test_clopper_pearson_is_never_above_hoeffding(n, share, rho):
+    errors = round(share * n)
+    assert clopper_pearson_upper(errors, n, rho) <= hoeffding_upper(errors / n, n, rho) + 1e-12
+
+
+def test_clopper_pearson_broadcasts_over_all_arguments():
+    errors, n, rho = np.arange(3)[:, None, None], np.array([10, 20])[:, None], [0.01, 0.05, 0.1]
+    bound = clopper_pearson_upper(errors, n, rho)
+    assert bound.shape == (3, 2, 3)
+    assert bound[2, 1, 0] == clopper_pearson_upper(2, 20, 0.01)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        clopper_pearson_upper(3, 50, 0.05),
+        clopper_pearson_upper(np.int64(3), np.array(50), np.float64(0.05)),
+        hoeffding_upper(0.1, 50),
+        uniform_slack(50, 0.05, 0.1, n_parameters=2, lipschitz=1.0, radius=1.0),
+    ],
+)
+def test_scalars_give_a_python_float(value):
+    assert type(value) is float
+
+
+@given(
+    mean=st.floats(0.0, 1.0),
+    n=st.integers(1, 10**6),
+    rho=st.floats(1e-6, 0.999),
+    height=st.floats(1.0, 2.0),
+)
+def test_hoeffding_solves_its_own_inequality(mean, n, rho, height):
+    distance = hoeffding_upper(mean, n, rho, height) - mean
+    assert math.exp(-2 * n * (distance / height) ** 2) == pytest.approx(rho, rel=1e-6)
+
+
+def test_hoeffding_needs_600_rows_without_a_loss():
+    assert hoeffding_upper(0.0, 599) > 0.05 >= hoeffding_upper(0.0, 600)
+
+
+def test_hoeffding_takes_a_mean_that_float32_rounded_just_above_its_bound():
+    """The psi of seven rows that all violate, at tau = 0.1 and so with the height 1.05."""
+    mean = 1.0500000715255737
+    assert hoeffding_upper(mean, 7, bound=1.05) >= 1.05
+
+
+def test_hoeffding_broadcasts():
+    assert hoeffding_upper([0.1, 0.2], [[10], [20], [30]]).shape == (3, 2)
+
+
+def test_uniform_slack_broadcasts_and_is_vacuous_for_the_papers_network():
+    slack = uniform_slack([5000, 10**9], 0.05, 0.01, n_parameters=18_178, lipschitz=1.0, radius=1.0)
+    assert slack[0] > 4
+    assert slack[1] < 0.02
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((0, 0), "`n` of clopper_pearson_upper must be at least 1; got 0"),
+        ((0, -3), "`n` of clopper_pearson_upper must be at least 1; got -3"),
+        ((11, 10), "`errors` of clopper_pearson_upper must lie between 0 and n; got 11"),
+        ((-1, 10), "`errors` of clopper_pearson_upper must lie between 0 and n; got -1"),
+        (([0, 11], 10), r"`errors` of .* must lie between 0 and n; got \[0, 11\]"),
+        ((1.5, 10), "`errors` must hold whole numbers; got 1.5"),
+        ((math.nan, 10), "`errors` must hold whole numbers; got nan"),
+        ((True, 10), "`errors` must hold whole numbers; got True"),
+        (("3", 10), "`errors` must hold whole numbers; got '3'"),
+        ((0, 10.5), "`n` must hold whole numbers; got 10.5"),
+        ((0, math.inf), "`n` must hold whole numbers; got inf"),
+        ((0, 10, 0.0), r"`rho` of clopper_pearson_upper must lie in \(0, 1\); got 0.0"),
+        ((0, 10, 1.0), r"`rho` of clopper_pearson_upper must lie in \(0, 1\); got 1.0"),
+        ((0, 10, math.nan), r"`rho` of clopper_pearson_upper must lie in \(0, 1\); got nan"),
+    ],
+)
+def test_clopper_pearson_refuses_bad_input(arguments, text):
+    with pytest.raises(InvalidParameterError, match=text):
+        clopper_pearson_upper(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((0.1, 0), "`n` of hoeffding_upper must be at least 1; got 0"),
+        ((0.1, 10, 2), r"`rho` of hoeffding_upper must lie in \(0, 1\); got 2"),
+        ((1.2, 10), r"`mean` of hoeffding_upper must lie in \[0, bound\]; got 1.2"),
+        ((-0.1, 10), r"`mean` of hoeffding_upper must lie in \[0, bound\]; got -0.1"),
+        ((math.nan, 10), r"`mean` of hoeffding_upper must lie in \[0, bound\]; got nan"),
+        ((0.1, 10, 0.05, 0.0), "`bound` of hoeffding_upper must be finite and positive; got 0.0"),
+        ((0.1, 10, 0.05, math.inf), "`bound` of .* must be finite and positive; got inf"),
+    ],
+)
+def test_hoeffding_refuses_bad_input(arguments, text):
+    with pytest.raises(InvalidParameterError, match=text):
+        hoeffding_upper(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        ({"n": 0}, "`n` of uniform_slack must be at least 1; got 0"),
+        ({"rho": 1}, r"`rho` of uniform_slack must lie in \(0, 1\); got 1"),
+        ({"tau": 0.0}, r"`tau` of uniform_slack must lie in \(0, 1\); got 0.0"),
+        ({"n_parameters": 0}, "`n_parameters` of uniform_slack must be at least 1; got 0"),
+        ({"n_parameters": 2.5}, "`n_parameters` must hold whole numbers; got 2.5"),
+        ({"lipschitz": -1.0}, "`lipschitz` of uniform_slack must be finite and not negative"),
+        ({"radius": math.inf}, "`radius` of uniform_slack must be finite and not negative"),
+        ({"m1": math.nan}, "`m1` of uniform_slack must be finite and not negative"),
+    ],
+)
+def test_uniform_slack_refuses_bad_input(changed, text):
+    setting = {"n": 10, "rho": 0.05, "tau": 0.1, "n_parameters": 2, "lipschitz": 1.0, "radius": 1.0}
+    with pytest.raises(InvalidParameterError, match=text):
+        uniform_slack(**setting | changed)

@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import beta, binom
+
+from reliablenet.certificate import (
+    certification_power,
+    clopper_pearson_upper,
+    largest_certifiable_errors,
+    rows_for_errors,
+    rows_needed,
+)
+from reliablenet.errors import InvalidParameterError
+
+ALPHA = st.floats(0.03, 0.6)
+RHO = st.sampled_from([0.01, 0.05, 0.1, 0.3])
+
+
+def affordable_errors(n: int, alpha: float, rho: float) -> int:
+    """Scan the counts for the largest one whose beta quantile is within alpha; -1 if none is."""
+    counts = np.arange(n)
+    return int(np.sum(beta.ppf(1 - rho, counts + 1, n - counts) <= alpha)) - 1
+
+
+@given(n=st.integers(1, 400), alpha=ALPHA, rho=RHO)
+def test_largest_certifiable_errors_equals_a_scan_of_every_count(n, alpha, rho):
+    assert largest_certifiable_errors(n, alpha, rho) == affordable_errors(n, alpha, rho)
+
+
+def test_largest_certifiable_errors_counts_the_papers_german_credit_fold():
+    """In 95 rows one error is affordable at alpha = 0.05, not the two to four of the paper."""
+    assert largest_certifiable_errors(95, 0.05) == 1
+
+
+@given(errors=st.integers(0, 60), alpha=ALPHA, rho=RHO)
+def test_rows_for_errors_is_the_first_size_whose_bound_is_within_alpha(errors, alpha, rho):
+    n = rows_for_errors(errors, alpha, rho)
+    assert type(n) is int
+    assert clopper_pearson_upper(errors, n, rho) <= alpha
+    if n > errors + 1:
+        assert clopper_pearson_upper(errors, n - 1, rho) > alpha
+
+
+def test_rows_for_errors_of_an_array_are_those_of_its_entries():
+    errors = np.array([[0, 1, 2], [7, 50, 400]])
+    rows = rows_for_errors(errors, 0.02)
+    assert rows.shape == errors.shape
+    assert rows.tolist() == [[rows_for_errors(int(k), 0.02) for k in row] for row in errors]
+
+
+def test_rows_for_errors_takes_counts_of_a_small_integer_type():
+    """In a process of its own, because an overflow inside shows as a loop without end."""
+    code = (
+        "import numpy as np; from reliablenet.certificate import rows_for_errors;"
+        "print(rows_for_errors(np.array([200], np.uint8), 0.05).tolist())"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=True
+    )
+    assert answer.stdout.strip() == "[4485]"
+
+
+@pytest.mark.parametrize(("alpha", "rows"), [(0.05, 59), (0.03, 99), (0.01, 299)])
+def test_rows_needed_without_errors(alpha, rows):
+    assert rows_needed(alpha, 0.05) == rows
+    assert rows_for_errors(0, alpha, 0.05) == rows
+
+
+@settings(max_examples=30)
+@given(
+    alpha=st.floats(0.05, 0.6),
+    rho=RHO,
+    part=st.floats(0.0, 0.5),
+    power=st.sampled_from([0.5, 0.8, 0.9, 0.99]),
+)
+def test_rows_needed_is_the_first_size_with_the_wanted_power(alpha, rho, part, power):
+    truth, n = part * alpha, 1
+    while binom.cdf(affordable_errors(n, alpha, rho), n, truth) < power:
+        n += 1
+    assert rows_needed(alpha, rho, truth, power) == n
+
+
+@given(n=st.integers(1, 300), alpha=ALPHA, rho=RHO, truth=st.floats(1e-6, 1.0))
+def test_power_is_the_probability_of_an_affordable_count(n, alpha, rho, truth):
+    expected = binom.cdf(affordable_errors(n, alpha, rho), n, truth)
+    power = certification_power(n, alpha, rho, truth)
+    assert type(power) is float
+    assert power == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_power_equals_the_share_of_certified_simulated_folds():
+    n, truth, draws = 200, 0.02, 20_000
+    errors = np.random.default_rng(0).binomial(n, truth, size=draws)
+    share = np.mean(clopper_pearson_upper(errors, n, 0.05) <= 0.05)
+    power = certification_power(n, 0.05, expected_jcw=truth)
+    assert 0.2 < power < 0.8
+    assert share == pytest.approx(power, abs=3 * np.sqrt(power * (1 - power) / draws))
+
+
+def test_power_broadcasts_and_has_its_limits():
+    power = certification_power([[58], [59], [500]], 0.05, expected_jcw=[0.0, 0.01, 1.0])
+    assert power.shape == (3, 3)
+    assert power[0].tolist() == [0.0, 0.0, 0.0]  # 58 rows never suffice
+    assert power[1:, 0].tolist() == [1.0, 1.0]
+    assert power[:, 2].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_power_of_a_rule_at_its_budget_is_at_most_rho():
+    assert certification_power(np.arange(1, 500), 0.05, expected_jcw=0.05).max() <= 0.05
+
+
+@pytest.mark.parametrize("name", ["alpha", "rho"])
+@pytest.mark.parametrize("value", [0.0, 1.0, -0.1, float("nan"), "0.05", None])
+@pytest.mark.parametrize(
+    ("function", "first"),
+    [
+        (largest_certifiable_errors, {"n": 100}),
+        (rows_for_errors, {"errors": 2}),
+        (certification_power, {"n": 100}),
+        (rows_needed, {}),
+    ],
+)
+def test_levels_outside_the_unit_interval_are_refused(function, first, name, value):
+    setting = {"alpha": 0.05, "rho": 0.05} | first | {name: value}
+    text = rf"`{name}` of {function.__name__} must lie in \(0, 1\); got {value!r}"
+    with pytest.raises(InvalidParameterError, match=text):
+        function(**setting)
+
+
+def test_a_budget_in_percent_is_answered_with_a_guess():
+    with pytest.raises(InvalidParameterError, match=r"got 5\. Did you mean 0\.05\?"):
+        rows_needed(5)
+
+
+@pytest.mark.parametrize("n", [0, -1])
+def test_largest_certifiable_errors_refuses_an_impossible_size(n):
+    with pytest.raises(InvalidParameterError, match="`n` of largest_certifiable_errors"):
+        largest_certifiable_errors(n, 0.05)
+
+
+@pytest.mark.parametrize("errors", [-1, 1.5, [0, -2]])
+def test_rows_for_errors_refuses_what_is_no_count(errors):
+    with pytest.raises(InvalidParameterError, match="`errors` of rows_for_errors must hold whole"):
+        rows_for_errors(errors, 0.05)
+
+
+@pytest.mark.parametrize("n", [0, 10.5, [10, 0]])
+def test_power_refuses_an_impossible_size(n):
+    with pytest.raises(InvalidParameterError, match="`n` of certification_power must hold whole"):
+        certification_power(n, 0.05)
+
+
+@pytest.mark.parametrize("truth", [-0.1, 1.1, float("nan")])
+def test_power_refuses_a_truth_that_is_no_probability(truth):
+    with pytest.raises(InvalidParameterError, match=r"`expected_jcw` of certification_power must"):
+        certification_power(100, 0.05, expected_jcw=truth)
+
+
+@pytest.mark.parametrize("truth", [0.05, 0.5, -0.01, float("nan")])
+def test_rows_needed_refuses_a_rule_that_does_not_keep_its_budget(truth):
+    text = (
+        r"`expected_jcw` of rows_needed must lie in \[0, alpha\) = \[0, 0.05\).*No number of rows"
+    )
+    with pytest.raises(InvalidParameterError, match=text):
+        rows_needed(0.05, expected_jcw=truth)
+
+
+def test_rows_needed_refuses_an_impossible_power():
+    with pytest.raises(InvalidParameterError, match=r"`power` of rows_needed must lie in \(0, 1\)"):
+        rows_needed(0.05, power=1.0)

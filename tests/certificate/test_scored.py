@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from reliablenet.certificate.scored import score_rows
+from reliablenet.errors import InvalidDataError, InvalidParameterError
+
+PROBA = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.5, 0.25, 0.25]])
+LABELS = [0, 1, 0, 2]
+
+
+def reduce(proba=PROBA, y=LABELS, **others):
+    return score_rows(proba, y, owner="certify", **others)
+
+
+def test_the_top_probability_is_the_score_and_its_column_the_prediction():
+    rows = reduce()
+    assert rows.score.tolist() == [0.7, 0.8, 0.4, 0.5]
+    assert rows.wrong.tolist() == [False, False, True, True]
+    assert rows.n == 4
+    assert rows.lowest == 0.0
+
+
+def test_a_score_beside_proba_replaces_the_score_alone():
+    rows = reduce(score=[4, 3, 2, 1])
+    assert rows.score.tolist() == [4.0, 3.0, 2.0, 1.0]
+    assert rows.wrong.tolist() == [False, False, True, True]
+    assert rows.lowest == -math.inf
+
+
+def test_score_and_predicted_stand_in_for_proba():
+    rows = reduce(None, ["a", "b", "a"], score=[1, 2, 3], predicted=["a", "a", "a"])
+    assert rows.score.tolist() == [1.0, 2.0, 3.0]
+    assert rows.wrong.tolist() == [False, True, False]
+
+
+def test_classes_give_the_order_of_the_columns():
+    names = ["no", "yes", "maybe"]
+    rows = reduce(y=[names[k] for k in LABELS], classes=names)
+    assert rows.wrong.tolist() == reduce().wrong.tolist()
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        np.asarray,
+        np.ndarray.tolist,
+        torch.from_numpy,
+        lambda table: torch.from_numpy(table).requires_grad_(),
+        pd.DataFrame,
+    ],
+)
+def test_any_array_like_table_is_read(convert):
+    assert reduce(convert(PROBA)).score.tolist() == reduce().score.tolist()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_tensors_of_low_precision_keep_their_exact_values(dtype):
+    table = torch.tensor([[0.75, 0.25], [0.125, 0.875]], dtype=dtype, requires_grad=True)
+    rows = reduce(table, torch.tensor([0, 0]))
+    assert rows.score.dtype == np.float64
+    assert rows.score.tolist() == [0.75, 0.875]
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        np.asarray,
+        torch.tensor,
+        pd.Series,
+        lambda y: np.asarray(y, np.uint8),
+        lambda y: np.asarray(y, float),
+        lambda y: np.asarray(y, object),
+    ],
+)
+def test_any_vector_of_column_numbers_is_read(convert):
+    assert reduce(y=convert(LABELS)).wrong.tolist() == reduce().wrong.tolist()
+
+
+@pytest.mark.parametrize("convert", [np.asarray, pd.Series, pd.Categorical, list])
+def test_any_vector_of_names_is_read(convert):
+    rows = reduce(y=convert(["a", "b", "a", "c"]), classes=np.array(["a", "b", "c"]))
+    assert rows.wrong.tolist() == [False, False, True, True]
+
+
+def test_rows_of_float16_may_miss_the_sum_of_1_a_little():
+    table = np.full((3, 7), 1 / 7, dtype=np.float16)
+    assert reduce(table, [0, 0, 0]).n == 3
+
+
+@pytest.mark.parametrize(
+    ("proba", "text"),
+    [
+        ([[0.5, math.nan]], r"`proba` of certify must be finite; got nan in row 0, column 1"),
+        ([[0.5, 0.5], [math.inf, 0.0]], r"must be finite; got inf in row 1, column 0 \(1 such"),
+        ([[0.5, 0.5], [-math.inf, 0.0]], r"must be finite; got -inf in row 1, column 0"),
+        ([[2.0, -3.0]], r"must lie in \[0, 1\]; got values from -3 to 2. If these are logits"),
+        ([[0.6, 0.3]], r"Each row of `proba` of certify must sum to 1; row 0 sums to 0.9"),
+        ([[0.5, 0.5], [0.8, 0.8]], r"must sum to 1; row 1 sums to 1.6. Normalise the rows"),
+        ([0.5, 0.5], r"must have shape \(n, K\) with K >= 2; got \(2,\).*np.column_stack"),
+        ([[1.0], [1.0]], r"must have shape \(n, K\) with K >= 2; got \(2, 1\)"),
+        ([["a", "b"]], "`proba` of certify must hold numbers; got dtype <U1"),
+    ],
+)
+def test_a_table_that_holds_no_probabilities_is_refused(proba, text):
+    with pytest.raises(InvalidDataError, match=text):
+        reduce(proba, [0] * len(proba))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_logits_are_never_taken_for_probabilities(seed):
+    """Also where every row of logits happens to sum to one."""
+    logits = np.random.default_rng(seed).normal(size=(20, 3))
+    logits += (1 - logits.sum(axis=1, keepdims=True)) / 3
+    with pytest.raises(InvalidDataError, match="If these are logits, apply a softmax first"):
+        reduce(logits, [0] * 20)
+
+
+@pytest.mark.parametrize(
+    ("y", "classes", "text"),
+    [
+        ([0, 1, 2, 3], None, r"not among the 3 known classes: \[3\]. Known: \[0, 1, 2\]"),
+        ([0, 1, 2, -1], None, r"not among the 3 known classes: \[-1\]"),
+        ([0, 1, 2, 0.5], None, r"not among the 3 known classes: \[0.5\]"),
+        ([0, 1, 2, math.nan], None, r"not among the 3 known classes: \[nan\]"),
+        (
+            ["a", "b", "a", "b"],
+            None,
+            r"classes: \['a', 'b'\].*Give the column order with `classes=`",
+        ),
+        (["0", "1", "0", "1"], None, r"not among the 3 known classes: \['0', '1'\]"),
+        (["a", "b", "z", "z"], ["a", "b", "c"], r"classes: \['z'\]. Known: \['a', 'b', 'c'\]"),
+        ([0, 1, 2, 0], ["a", "b", "c"], r"not among the 3 known classes: \[0, 1, 2\]"),
+        (["a", "b", None, "a"], ["a", "b", "c"], r"not among the 3 known classes: \[None\]"),
+    ],
+)
+def test_unknown_labels_are_refused_by_name(y, classes, text):
+    with pytest.raises(InvalidDataError, match=text):
+        reduce(y=y, classes=classes)
+
+
+def test_labels_outside_classes_are_refused_without_proba_too():
+    with pytest.raises(InvalidDataError, match=r"`y` of certify holds labels .* \['z'\]"):
+        reduce(None, ["a", "z"], score=[1, 2], predicted=["a", "a"], classes=["a", "b"])
+
+
+@pytest.mark.parametrize("classes", [None, ["a", "b"]])
+def test_predictions_that_are_no_labels_are_refused(classes):
+    """Column numbers against names would silently count every row as wrong."""
+    with pytest.raises(InvalidDataError, match="`predicted` of certify"):
+        reduce(None, ["a", "b"], score=[1, 2], predicted=[0, 1], classes=classes)
+
+
+@pytest.mark.parametrize(
+    ("classes", "text"),
+    [
+        (["a", "a", "b"], r"`classes` of certify must be distinct labels; got \['a', 'a', 'b'\]"),
+        ([["a", "b", "c"]], "`classes` of certify must"),
+        (["a", "b", "c", "d"], "must name the 3 columns of `proba`; got 4 names"),
+        (["a", "b"], "must name the 3 columns of `proba`; got 2 names"),
+    ],
+)
+def test_classes_that_do_not_name_the_columns_are_refused(classes, text):
+    with pytest.raises(InvalidDataError, match=text):
+        reduce(y=["a", "b", "a", "b"], classes=classes)
+
+
+@pytest.mark.parametrize("y", [[], np.zeros((4, 1)), 3])
+def test_labels_that_are_no_vector_are_refused(y):
+    with pytest.raises(InvalidDataError, match="`y` of certify must be a non-empty vector; got"):
+        reduce(y=y)
+
+
+def test_no_rows_are_refused():
+    with pytest.raises(InvalidDataError, match=r"non-empty vector; got shape \(0,\)"):
+        reduce(np.empty((0, 2)), np.empty(0, int))
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("proba", {"proba": PROBA[:3]}),
+        ("proba", {"proba": PROBA[:3], "score": [1, 2, 3, 4]}),
+        ("score", {"score": [1, 2, 3]}),
+        ("score", {"proba": None, "score": [1, 2, 3], "predicted": LABELS}),
+        ("predicted", {"proba": None, "score": [1, 2, 3, 4], "predicted": [0]}),
+    ],
+)
+def test_the_argument_of_the_wrong_length_is_named(name, arguments):
+    text = f"`{name}` of certify must have one entry for each of the 4 labels; got shape"
+    with pytest.raises(InvalidDataError, match=text):
+        reduce(**arguments)
+
+
+@pytest.mark.parametrize("values", [np.ones((4, 1)), np.ones((4, 4)), 1])
+@pytest.mark.parametrize("name", ["score", "predicted"])
+def test_scores_and_predictions_that_are_no_vector_are_refused(name, values):
+    """A column of predictions would silently be compared with every label."""
+    arguments = {"score": [1, 2, 3, 4], "predicted": LABELS} | {name: values}
+    with pytest.raises(InvalidDataError, match=rf"`{name}` of certify must .* got .*\("):
+        reduce(None, **arguments)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_scores_that_are_not_finite_are_refused(bad):
+    with pytest.raises(InvalidDataError, match=f"`score` of certify must be finite; got {bad} in"):
+        reduce(score=[1.0, bad, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("given", [{}, {"score": [1.0]}, {"predicted": [0]}])
+def test_without_proba_both_score_and_predicted_are_needed(given):
+    text = "certify needs `proba`, or `score` and `predicted` with proba=None"
+    with pytest.raises(InvalidParameterError, match=text):
+        reduce(None, [0], **given)
+
+
+def test_predicted_beside_proba_is_refused():
+    with pytest.raises(InvalidParameterError, match="takes `predicted` only with proba=None"):
+        reduce(predicted=LABELS)

@@ -1,0 +1,290 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reliablenet.certificate import (
+    certified_threshold,
+    certify,
+    clopper_pearson_upper,
+    conformal_threshold,
+    jcw_threshold,
+)
+from reliablenet.errors import InvalidDataError, InvalidParameterError
+
+CHOOSERS = (certified_threshold, jcw_threshold, conformal_threshold)
+LEVEL = st.sampled_from([0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.9])
+# Integers from a small grid: nearly every row ties with others.
+TIED_ROWS = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 3)), min_size=1, max_size=80).map(
+    lambda rows: (
+        np.array([score for score, _ in rows], float),
+        np.array([luck == 0 for _, luck in rows]),
+    )
+)
+
+
+def rule(score, wrong):
+    """Return the arguments that describe rows by their score and verdict."""
+    return {
+        "proba": None,
+        "y": np.zeros(len(score), int),
+        "score": score,
+        "predicted": np.asarray(wrong).astype(int),
+    }
+
+
+def calibrated(n, seed=0):
+    """Return binary probabilities and labels that are wrong with probability 1 - confidence."""
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(0.5, 1.0, n)
+    return np.column_stack([p, 1 - p]), (rng.random(n) > p).astype(int)
+
+
+def smallest_valid_cut(score, wrong, keeps_budget):
+    """Scan every observed score from above; return the last one up to which all keep the budget."""
+    cut = math.inf
+    for candidate in sorted(set(score), reverse=True):
+        if not keeps_budget(np.count_nonzero(wrong & (score >= candidate))):
+            break
+        cut = candidate
+    return cut
+
+
+class TestCertified:
+    @given(rows=TIED_ROWS, alpha=LEVEL, rho=LEVEL)
+    def test_equals_a_scan_of_every_threshold(self, rows, alpha, rho):
+        score, wrong = rows
+        n = len(score)
+        cut = smallest_valid_cut(
+            score, wrong, lambda errors: clopper_pearson_upper(errors, n, rho) <= alpha
+        )
+        accepted = score >= cut
+        certificate = certified_threshold(alpha=alpha, rho=rho, **rule(score, wrong))
+
+        assert ((score >= certificate.threshold) == accepted).all()
+        assert certificate.accepted == accepted.sum()
+        assert certificate.coverage == accepted.mean()
+        assert certificate.errors == (accepted & wrong).sum()
+        assert certificate.certified == (cut < math.inf)
+        assert (certificate.threshold == math.inf) == (cut == math.inf)
+        assert certificate.kind == "monotone"
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_equals_a_scan_of_every_threshold_on_many_rows(self, seed):
+        proba, y = calibrated(1500, seed)
+        score, wrong = proba.max(axis=1), proba.argmax(axis=1) != y
+        order = np.argsort(-score)
+        bound = clopper_pearson_upper(np.cumsum(wrong[order]), len(y), 0.05)
+        accepted = np.cumprod(bound <= 0.05).sum()
+        certificate = certified_threshold(proba, y)
+        assert 0 < certificate.accepted < len(y)
+        assert certificate.accepted == accepted
+        assert certificate.errors == wrong[order][:accepted].sum()
+
+    def test_lies_midway_between_the_last_accepted_and_the_first_deferred_score(self):
+        proba, y = calibrated(800)
+        score = np.sort(proba.max(axis=1))
+        threshold = certified_threshold(proba, y).threshold
+        above, below = score[score > threshold].min(), score[score < threshold].max()
+        assert below < threshold < above
+        assert threshold == pytest.approx((above + below) / 2, abs=1e-15)
+
+    def test_certify_at_the_threshold_counts_the_same_rows(self):
+        proba, y = calibrated(800)
+        chosen = certified_threshold(proba, y)
+        again = certify(proba, y, chosen.threshold)
+        assert (again.errors, again.accepted) == (chosen.errors, chosen.accepted)
+
+    @given(rows=TIED_ROWS, rho=LEVEL)
+    def test_a_larger_budget_never_accepts_fewer_rows(self, rows, rho):
+        certificates = [
+            certified_threshold(alpha=alpha, rho=rho, **rule(*rows))
+            for alpha in (0.01, 0.05, 0.1, 0.3, 0.6, 0.9)
+        ]
+        thresholds = [certificate.threshold for certificate in certificates]
+        assert thresholds == sorted(thresholds, reverse=True)
+        accepted = [certificate.accepted for certificate in certificates]
+        assert accepted == sorted(accepted)
+
+    def test_too_few_rows_certify_nothing_and_the_reason_says_how_many_are_missing(self):
+        certificate = certified_threshold(np.tile([0.9, 0.1], (40, 1)), np.zeros(40, int))
+        assert certificate.threshold == math.inf
+        assert not certificate.certified
+        assert certificate.coverage == 0
+        assert (
+            certificate.reason
+            == "0 errors in 40 rows bound JCW by 0.0722; alpha 0.05 needs 59 rows"
+        )
+
+    def test_errors_among_the_highest_scores_certify_nothing(self):
+        score, wrong = np.arange(100.0), np.arange(100) >= 90
+        certificate = certified_threshold(**rule(np.minimum(score, 90), wrong))
+        assert certificate.threshold == math.inf
+        assert certificate.accepted == 0
+        assert "the rows with the highest score already hold more errors" in certificate.reason
+
+    def test_no_errors_accept_every_row(self):
+        certificate = certified_threshold(np.tile([0.9, 0.1], (59, 1)), np.zeros(59, int))
+        assert certificate.threshold == 0.0
+        assert certificate.coverage == 1.0
+        assert certificate.certified
+        assert certified_threshold(**rule(np.arange(59), np.zeros(59, bool))).threshold == -math.inf
+
+    @pytest.mark.parametrize("errors", [0, 1, 2, 100])
+    def test_a_constant_score_accepts_all_rows_or_none(self, errors):
+        """One error in 100 rows is affordable at alpha = rho = 0.05, two are not."""
+        certificate = certified_threshold(**rule(np.full(100, 0.7), np.arange(100) < errors))
+        assert certificate.accepted == (100 if errors <= 1 else 0)
+        assert certificate.certified == (errors <= 1)
+
+    def test_all_wrong_accepts_only_what_a_certificate_affords(self):
+        """The best-scored row may be wrong: one error in 100 rows is affordable."""
+        certificate = certified_threshold(**rule(np.arange(100), np.ones(100, bool)))
+        assert (certificate.accepted, certificate.errors) == (1, 1)
+        assert certificate.threshold == 98.5
+
+    def test_reason_of_a_granted_certificate(self):
+        certificate = certified_threshold(**rule(np.arange(100), np.ones(100, bool)))
+        assert certificate.reason == "1 error in 100 rows bound JCW by 0.0466, within alpha 0.05"
+
+
+class TestEmpirical:
+    @given(rows=TIED_ROWS, alpha=LEVEL)
+    def test_equals_a_scan_of_every_threshold(self, rows, alpha):
+        score, wrong = rows
+        cut = smallest_valid_cut(score, wrong, lambda errors: errors / len(score) <= alpha)
+        threshold = jcw_threshold(alpha=alpha, **rule(score, wrong))
+        assert ((score >= threshold) == (score >= cut)).all()
+        assert (threshold == math.inf) == (cut == math.inf)
+
+    def test_lies_between_two_observed_scores(self):
+        proba, y = calibrated(500)
+        threshold = jcw_threshold(proba, y, 0.03)
+        score = proba.max(axis=1)
+        assert score.min() < threshold < score.max()
+        assert threshold not in score
+
+    @pytest.mark.parametrize("alpha", [0.29, 0.07, 0.57, 0.1])
+    def test_a_budget_of_whole_rows_is_spent_to_the_last(self, alpha):
+        """0.29 * 100 is 28.999999999999996 in floats; 29 errors in 100 rows are within 0.29."""
+        threshold = jcw_threshold(alpha=alpha, **rule(np.arange(100), np.ones(100, bool)))
+        assert np.sum(np.arange(100) >= threshold) == round(100 * alpha)
+
+    @pytest.mark.parametrize(
+        ("alpha", "n"), [(0.6 / 3, 25), (0.3 / 3, 50), (math.nextafter(5 / 6, 0), 6)]
+    )
+    def test_a_budget_just_below_whole_rows_is_not_overspent(self, alpha, n):
+        """0.6 / 3 is 0.19999999999999998; 5 errors in 25 rows are 0.2 and exceed it."""
+        threshold = jcw_threshold(alpha=alpha, **rule(np.arange(n), np.ones(n, bool)))
+        assert np.mean(np.arange(n) >= threshold) <= alpha
+
+
+class TestConformal:
+    @given(rows=TIED_ROWS, alpha=LEVEL)
+    def test_is_the_smallest_threshold_of_its_definition(self, rows, alpha):
+        """(K + 1) / (n + 1) <= alpha, K counting wrong rows strictly above the threshold."""
+        score, wrong = rows
+        candidates = [-math.inf, *sorted(set(score))]
+        valid = [
+            cut
+            for cut in candidates
+            if (np.count_nonzero(wrong & (score > cut)) + 1) / (len(score) + 1) <= alpha
+        ]
+        assert conformal_threshold(alpha=alpha, **rule(score, wrong)) == min(
+            valid, default=math.inf
+        )
+
+    @pytest.mark.parametrize(("n", "exists"), [(18, False), (19, True)])
+    def test_exists_from_1_over_alpha_less_1_rows(self, n, exists):
+        threshold = conformal_threshold(alpha=0.05, **rule(np.arange(n), np.ones(n, bool)))
+        assert (threshold < math.inf) == exists
+
+    def test_without_errors_accepts_every_row(self):
+        proba = np.tile([0.9, 0.1], (50, 1))
+        assert conformal_threshold(proba, np.zeros(50, int)) == 0.0
+
+    def test_a_budget_just_below_whole_rows_is_not_overspent(self):
+        """With 24 rows, K + 1 <= 25 * 0.19999999999999998 affords three errors, not four."""
+        threshold = conformal_threshold(alpha=0.6 / 3, **rule(np.arange(24), np.ones(24, bool)))
+        assert np.sum(np.arange(24) > threshold) == 3
+
+
+class TestNeighbouringScores:
+    @given(low=st.floats(-1e300, 1e300))
+    def test_adjacent_floats_are_told_apart(self, low):
+        """No float lies between the two scores, so the threshold is the upper one."""
+        high = math.nextafter(low, math.inf)
+        score = np.array([low] * 10 + [high] * 100)
+        certificate = certified_threshold(**rule(score, score == low))
+        assert (certificate.accepted, certificate.errors) == (100, 0)
+        assert certificate.threshold == high
+        assert jcw_threshold(**rule(score, score == low)) == high
+
+    @pytest.mark.parametrize("size", [1e-320, 1.0, 8e307, 1.7e308])
+    def test_scores_of_any_size_are_told_apart(self, size):
+        score = np.array([size] * 100 + [-size] * 10)
+        certificate = certified_threshold(**rule(score, score < 0))
+        assert certificate.accepted == 100
+        assert certificate.certified
+
+
+@pytest.mark.parametrize("choose", CHOOSERS)
+class TestEveryChooser:
+    def test_ignores_the_order_of_the_rows(self, choose):
+        proba, y = calibrated(300)
+        order = np.random.default_rng(1).permutation(300)
+        assert choose(proba[order], y[order], 0.1) == choose(proba, y, 0.1)
+
+    def test_takes_score_and_predicted_in_place_of_proba(self, choose):
+        proba, y = calibrated(300)
+        score, predicted = proba.max(axis=1), proba.argmax(axis=1)
+        assert choose(None, y, 0.1, score=score, predicted=predicted) == choose(proba, y, 0.1)
+
+    def test_takes_named_classes(self, choose):
+        proba, y = calibrated(300)
+        names = np.array(["yes", "no"])  # not in alphabetical order
+        assert choose(proba, names[y], 0.1, classes=names) == choose(proba, y, 0.1)
+
+    def test_takes_tensors_that_require_gradients(self, choose):
+        proba, y = calibrated(300)
+        tensor = torch.from_numpy(proba).requires_grad_()
+        assert choose(tensor, torch.from_numpy(y), 0.1) == choose(proba, y, 0.1)
+
+    def test_separates_the_rows_of_float32_probabilities(self, choose):
+        proba, y = calibrated(300)
+        tensor = torch.from_numpy(proba).float()
+        assert choose(tensor, y, 0.1) == choose(tensor.numpy(), y, 0.1)
+
+    def test_leaves_its_input_alone(self, choose):
+        proba, y = calibrated(300)
+        copies = proba.copy(), y.copy()
+        choose(proba, y, 0.1)
+        assert (proba == copies[0]).all()
+        assert (y == copies[1]).all()
+
+    def test_names_itself_in_errors(self, choose):
+        name = choose.__name__
+        proba, y = calibrated(10)
+        text = rf"`alpha` of {name} must lie in \(0, 1\); got 5. Did you mean 0.05\?"
+        with pytest.raises(InvalidParameterError, match=text):
+            choose(proba, y, 5)
+        with pytest.raises(InvalidDataError, match=f"`proba` of {name} must have shape"):
+            choose(proba[:, 0], y)
+        with pytest.raises(InvalidDataError, match=f"`y` of {name} holds labels"):
+            choose(proba, y + 7)
+        with pytest.raises(InvalidDataError, match=f"`y` of {name} must be a non-empty vector"):
+            choose(np.empty((0, 2)), [])
+        with pytest.raises(InvalidParameterError, match=f"{name} needs `proba`, or `score`"):
+            choose(None, y)
+
+
+@pytest.mark.parametrize("rho", [0, 1, -0.1, math.nan, None])
+def test_certified_threshold_refuses_an_impossible_level(rho):
+    proba, y = calibrated(10)
+    with pytest.raises(InvalidParameterError, match=r"`rho` of certified_threshold must lie in"):
+        certified_threshold(proba, y, rho=rho)

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from reliablenet.data import Fold, cut_folds, cut_rows, fold_counts
+from reliablenet.errors import InvalidDataError, InvalidParameterError
+
+PAPER = (0.70, 0.15, 0.15)
+
+
+@pytest.mark.parametrize(
+    ("n", "shares", "expected"),
+    [
+        (629, PAPER, (440, 94, 95)),  # the paper's German Credit
+        (32_650, PAPER, (22_855, 4897, 4898)),  # and its Adult
+        (100, (0.42, 0.29, 0.29), (42, 29, 29)),  # although 0.29 * 100 < 29 in floating point
+        (10, (0.2, 0.2, 0.6), (2, 2, 6)),
+        (101, (1 / 3, 1 / 3, 1 / 3), (33, 33, 35)),
+    ],
+)
+def test_given_shares_are_rounded_down_and_certification_takes_the_rest(n, shares, expected):
+    assert fold_counts(n, shares) == expected
+
+
+def test_four_rows_are_enough_for_three_folds_as_the_error_message_says():
+    assert fold_counts(4) == (2, 1, 1)
+    assert fold_counts(4, PAPER) == (2, 1, 1)
+
+
+def test_a_selection_fold_of_less_than_one_row_is_not_filled_from_the_training_fold():
+    assert fold_counts(5, PAPER) == (3, 1, 1)  # 3.5 rows rounded down, not one fewer
+
+
+@pytest.mark.parametrize(("alpha", "rho"), [(0.05, 0.05), (0.01, 0.05), (0.2, 0.1), (0.03, 0.01)])
+@pytest.mark.parametrize("n", [100, 569, 2000, 50_000])
+def test_auto_gives_certification_what_three_errors_need_between_15_and_40_percent(n, alpha, rho):
+    needed = next(m for m in range(4, 10_000) if binom.cdf(3, m, alpha) <= rho)
+    certification = min(max(n * 15 // 100, needed), n * 40 // 100)
+    selection = n * 15 // 100
+    expected = (n - selection - certification, selection, certification)
+    assert fold_counts(n, alpha=alpha, rho=rho) == expected
+
+
+@given(st.integers(4, 10**7), st.floats(1e-4, 0.5), st.floats(1e-3, 0.5))
+def test_auto_never_spends_more_than_40_percent_on_certification(n, alpha, rho):
+    train, selection, certification = counts = fold_counts(n, alpha=alpha, rho=rho)
+    assert sum(counts) == n
+    assert certification <= 0.4 * n
+    assert train >= 2
+    assert selection >= 1
+
+
+@st.composite
+def labels_and_counts(draw):
+    y = np.repeat(np.arange(5), draw(st.lists(st.integers(0, 40), min_size=5, max_size=5)))
+    cuts = sorted(draw(st.lists(st.integers(0, len(y)), min_size=2, max_size=2)))
+    counts = (cuts[0], cuts[1] - cuts[0], len(y) - cuts[1])
+    return np.random.default_rng(draw(st.integers(0, 99))).permutation(y), counts
+
+
+@given(labels_and_counts(), st.integers(0, 2**32 - 1))
+def test_parts_are_disjoint_exhaustive_and_of_exactly_the_sizes_asked_for(case, seed):
+    y, counts = case
+    parts = cut_rows(y, counts, seed)
+    assert tuple(len(part) for part in parts) == counts
+    assert sorted(np.concatenate(parts)) == list(range(len(y)))
+
+
+@given(labels_and_counts(), st.integers(0, 2**32 - 1))
+def test_every_class_gets_its_share_of_a_part_to_within_one_row_for_each_cut(case, seed):
+    y, counts = case
+    cuts_before = (2, 2, 1)  # parts are cut off from the last to the first, which is the rest
+    for part, count, cuts in zip(cut_rows(y, counts, seed), counts, cuts_before, strict=True):
+        found = Counter(y[part].tolist())
+        for label, size in Counter(y.tolist()).items():
+            assert abs(found[label] - size * count / len(y)) < cuts + 1e-9
+
+
+def test_every_row_lands_in_a_part_with_the_probability_of_its_share():
+    y = np.repeat(["singleton", "pair", "few", "many"], [1, 2, 8, 29])
+    counts, seeds = (23, 10, 7), 4000
+    landed = np.zeros((3, len(y)))
+    for seed in range(seeds):
+        for place, part in enumerate(cut_rows(y, counts, seed)):
+            landed[place, part] += 1
+    share = np.array(counts)[:, None] / len(y)
+    standard_error = np.sqrt(share * (1 - share) / seeds)
+    # 120 comparisons: 4.5 standard errors are exceeded once in 1,200 such tests.
+    assert (np.abs(landed / seeds - share) < 4.5 * standard_error).all()
+
+
+def test_the_same_seed_cuts_the_same_parts_and_another_seed_others():
+    y = np.arange(200) % 3
+    first, again, other = (cut_rows(y, (100, 50, 50), seed) for seed in (5, 5, 6))
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not np.array_equal(first[0], other[0])
+
+
+def test_cutting_with_a_seed_leaves_the_global_random_state_alone():
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    cut_rows(np.arange(50) % 2, (30, 10, 10), 0)
+    assert np.array_equal(before, np.random.get_state()[1])  # noqa: NPY002
+
+
+@pytest.mark.parametrize("container", [np.asarray, pd.DataFrame, list])
+def test_rows_keep_their_labels_in_every_kind_of_table(container):
+    values = np.arange(300).reshape(100, 3)
+    folds = cut_folds(container(values), values[:, 0] % 7, fold_sizes=PAPER, random_state=0)
+    seen = []
+    for fold in (folds.train, folds.selection, folds.certification):
+        rows = np.asarray(fold.X)
+        assert np.array_equal(rows[:, 0] % 7, fold.y)
+        seen += rows[:, 0].tolist()
+    assert sorted(seen) == values[:, 0].tolist()
+
+
+def test_a_frame_stays_a_frame_with_its_index_and_types():
+    table = pd.DataFrame({"a": ["x", "y"] * 20, "b": range(40)}, index=range(100, 140))
+    train = cut_folds(table, np.arange(40) % 2, fold_sizes=PAPER, random_state=0).train
+    pd.testing.assert_frame_equal(train.X, table.loc[train.X.index])
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    ["thirds", (0.5, 0.5), (0.7, 0.2, 0.2), (0.0, 0.5, 0.5), (1.2, -0.1, -0.1), ("a", "b", "c")],
+)
+def test_shares_that_are_not_three_parts_of_one_are_refused(sizes):
+    with pytest.raises(
+        InvalidParameterError, match=r"`fold_sizes` .* three shares .* sum to 1.*got"
+    ):
+        fold_counts(100, sizes)
+
+
+@pytest.mark.parametrize("sizes", [0.3, None])
+def test_a_single_share_is_refused_like_any_other_wrong_size(sizes):
+    with pytest.raises(InvalidParameterError, match=r"`fold_sizes` .* three shares"):
+        fold_counts(100, sizes)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+@pytest.mark.parametrize("sizes", ["auto", PAPER])
+def test_too_few_rows_are_refused_with_the_number_needed(n, sizes):
+    with pytest.raises(InvalidDataError, match=f"at least 4 rows.*n_samples = {n}"):
+        fold_counts(n, sizes)
+
+
+@pytest.mark.parametrize(("rows", "labels"), [(3, 2), (0, 0)])
+def test_a_fold_needs_one_label_a_row_and_at_least_one_row(rows, labels):
+    with pytest.raises(InvalidDataError, match=f"one label for each.*{rows} rows and {labels} lab"):
+        Fold(np.zeros((rows, 2)), np.zeros(labels))

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from reliablenet.training import mlp
+from reliablenet.training.forward import CHUNK, evaluate_logits, evaluate_proba
+
+MANY = 20_000
+
+
+@pytest.fixture(scope="module")
+def network() -> nn.Module:
+    with torch.random.fork_rng([]):
+        torch.manual_seed(0)
+        return mlp(11, 3, width=64)
+
+
+@pytest.fixture(scope="module")
+def rows() -> torch.Tensor:
+    return torch.randn(MANY, 11, generator=torch.Generator().manual_seed(0))
+
+
+def bits(logits: torch.Tensor) -> torch.Tensor:
+    return logits.view(torch.int32)
+
+
+def test_a_row_has_the_same_bits_alone_among_7_and_among_20_000(network, rows):
+    together = bits(evaluate_logits(network, rows))
+    for place in (0, 1, CHUNK - 1, CHUNK, 7777, MANY - 8, MANY - 1):
+        assert torch.equal(
+            bits(evaluate_logits(network, rows[place : place + 1]))[0], together[place]
+        )
+        start = min(place, MANY - 7)
+        seven = bits(evaluate_logits(network, rows[start : start + 7]))
+        assert torch.equal(seven, together[start : start + 7])
+
+
+def test_a_row_has_the_same_bits_at_any_position(network, rows):
+    order = torch.randperm(MANY, generator=torch.Generator().manual_seed(1))
+    assert torch.equal(
+        bits(evaluate_logits(network, rows[order])), bits(evaluate_logits(network, rows))[order]
+    )
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        pytest.param(lambda X: X.T.contiguous().T, id="column-major"),
+        pytest.param(lambda X: torch.cat([X, X], 1)[:, :11], id="columns of a wider table"),
+        pytest.param(lambda X: X.repeat_interleave(2, 0)[::2], id="every second row"),
+        pytest.param(lambda X: X.flip(0)[torch.arange(len(X)).flip(0)], id="twice reversed"),
+        pytest.param(
+            lambda X: torch.cat([torch.zeros(1), X.flatten()])[1:].view(X.shape), id="unaligned"
+        ),
+    ],
+)
+def test_the_layout_in_memory_does_not_change_the_bits(network, rows, view):
+    rows = rows[:1500]
+    assert torch.equal(
+        bits(evaluate_logits(network, view(rows))), bits(evaluate_logits(network, rows))
+    )
+
+
+def test_logits_are_those_of_the_network(network, rows):
+    with torch.no_grad():
+        torch.testing.assert_close(evaluate_logits(network, rows[:1000]), network(rows[:1000]))
+
+
+def test_probabilities_are_the_softmax_in_double_precision(network, rows):
+    proba = evaluate_proba(network, rows[:100])
+    assert proba.dtype == torch.float64
+    assert torch.equal(proba, torch.softmax(evaluate_logits(network, rows[:100]).double(), -1))
+
+
+def test_images_keep_their_axes():
+    network = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(8, 2))
+    images = torch.randn(CHUNK + 3, 1, 4, 4)
+    assert torch.equal(evaluate_logits(network, images)[-1:], evaluate_logits(network, images[-1:]))
+
+
+def test_no_rows_give_no_logits(network, rows):
+    assert evaluate_logits(network, rows[:0]).shape == (0, 3)
+
+
+def test_dropout_is_off_and_batch_statistics_stay_as_they_were(rows):
+    network = nn.Sequential(nn.Linear(11, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 2))
+    network.train()
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    first, second = evaluate_logits(network, rows[:20]), evaluate_logits(network, rows[:20])
+    assert torch.equal(first, second)
+    assert all(torch.equal(before[name], value) for name, value in network.state_dict().items())
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_the_networks_mode_is_restored(network, rows, training):
+    network.train(training)
+    logits = evaluate_logits(network, rows[:5])
+    assert all(module.training is training for module in network.modules())
+    assert not logits.requires_grad
+
+
+class Broken(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        raise RuntimeError("broken")
+
+
+def test_the_networks_mode_is_restored_after_an_exception(rows):
+    network = nn.Sequential(nn.Dropout(), Broken()).train()
+    with pytest.raises(RuntimeError, match="broken"):
+        evaluate_logits(network, rows[:5])
+    assert all(module.training for module in network.modules())

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import fields, replace
+
+import matplotlib as mpl
+import pytest
+from matplotlib.figure import Figure
+
+from reliablenet.errors import InvalidDataError, MissingExtraError
+from reliablenet.training import EpochRecord, History
+
+WELL = EpochRecord(
+    epoch=1,
+    stage=1,
+    tau=0.1,
+    loss=0.4,
+    psi=0.05,
+    phi=0.97,
+    gap=0.02,
+    jcw_train=0.04,
+    loss_selection=0.5,
+    accuracy=0.8,
+    jcw_selection=0.04,
+    coverage=0.6,
+    throughput=0.56,
+    multiplier=2.0,
+    inner_feasible=True,
+    feasible=True,
+)
+WARM_UP = replace(
+    WELL,
+    stage=0,
+    multiplier=0.0,
+    feasible=False,
+    **dict.fromkeys(
+        ("tau", "psi", "phi", "gap", "jcw_train", "jcw_selection", "coverage"), math.nan
+    ),
+)
+
+
+def history(*changes: dict, alpha: float = 0.05) -> History:
+    """A warm-up epoch, then `WELL` with each of the changes; the last epoch's weights were kept."""
+    records = [WARM_UP] + [
+        replace(WELL, epoch=number, **change) for number, change in enumerate(changes, start=2)
+    ]
+    return History(alpha, threshold=0.8, records=records, chosen_epoch=len(records))
+
+
+def test_all_well_needs_no_advice():
+    assert history({}).advice() == ""
+
+
+def test_plain_training_needs_no_advice():
+    assert History(0.05, records=[WARM_UP], chosen_epoch=1).advice() == ""
+
+
+def test_a_constraint_that_never_bound_is_told_with_what_to_change():
+    advice = history({"multiplier": 0.0}, {"multiplier": 0.0}).advice()
+    assert advice.startswith("The constraint never bound: psi stayed within alpha = 0.05")
+    assert "Lower alpha, or use ERMClassifier" in advice
+
+
+def test_a_constraint_that_bound_once_is_not_said_never_to_have_bound():
+    assert history({"multiplier": 0.1}, {"multiplier": 0.0}).advice() == ""
+
+
+def test_a_constraint_that_was_never_feasible_is_told_with_the_lowest_jcw():
+    missed = {"feasible": False, "jcw_selection": 0.09}
+    advice = history(missed, missed | {"jcw_selection": 0.07}, missed).advice()
+    assert "never became feasible" in advice
+    assert "0.0700 against alpha = 0.05" in advice
+    assert "Raise alpha" in advice
+
+
+def test_a_warm_up_epoch_does_not_count_as_feasible():
+    story = history({"feasible": False, "jcw_selection": 0.09})
+    story.records[0] = replace(story.records[0], feasible=True)
+    assert "never became feasible" in story.advice()
+
+
+def test_a_budget_left_unspent_is_told_with_the_numbers_of_the_epoch_kept():
+    advice = history({}, {"jcw_selection": 0.02, "coverage": 0.31, "multiplier": 49.5}).advice()
+    assert "left most of the budget unspent" in advice
+    assert "0.0200 of alpha = 0.05 at the training threshold 0.800" in advice
+    assert "coverage 0.31 and a multiplier of 49.5" in advice
+    assert "threshold='certified'" in advice
+
+
+@pytest.mark.parametrize(
+    "nothing_to_gain", [{"coverage": 1.0}, {"accuracy": 1.0}, {"jcw_selection": 0.025}]
+)
+def test_a_budget_that_could_not_buy_anything_is_not_said_to_be_unspent(nothing_to_gain):
+    assert history({"jcw_selection": 0.01} | nothing_to_gain).advice() == ""
+
+
+def test_advice_is_one_line():
+    for change in ({"multiplier": 0.0}, {"feasible": False}, {"jcw_selection": 0.0}):
+        advice = history(change).advice()
+        assert advice
+        assert "\n" not in advice
+
+
+def test_frame_has_one_row_an_epoch_and_the_columns_of_a_record():
+    frame = history({}, {"loss": 0.3}).frame()
+    assert list(frame.columns) == [field.name for field in fields(EpochRecord)]
+    assert frame["epoch"].tolist() == [1, 2, 3]
+    assert frame["loss"].tolist() == [0.4, 0.4, 0.3]
+
+
+def test_chosen_is_the_record_of_the_epoch_kept():
+    story = history({}, {"loss": 0.3}, {})
+    story.chosen_epoch = 3
+    assert story.chosen().loss == 0.3
+
+
+def test_plot_draws_four_labelled_panels_with_the_budget():
+    figure = history({}, {}).plot()
+    assert isinstance(figure, Figure)
+    panels = figure.axes
+    titles = [panel.get_title(loc="left") for panel in panels]
+    assert [title for title in titles if title] == [
+        "Cross-entropy",
+        "Confident and wrong",
+        "Selection fold at the training threshold",
+        "Multiplier and tau",
+    ]
+    assert sum(panel.get_xlabel().startswith("epoch") for panel in panels) == 2
+    labels = {
+        text.get_text()
+        for panel in panels
+        if panel.get_legend()
+        for text in panel.get_legend().get_texts()
+    }
+    assert {
+        "alpha",
+        "JCW, selection fold",
+        "surrogate psi",
+        "coverage",
+        "multiplier",
+        "tau",
+    } <= labels
+    budget = next(line for line in panels[1].get_lines() if line.get_label() == "alpha")
+    assert set(budget.get_ydata()) == {0.05}
+
+
+def test_plot_shows_the_numbers_of_the_frame():
+    story = history({"coverage": 0.3}, {"coverage": 0.4})
+    (line,) = (
+        line
+        for axes in story.plot().axes
+        for line in axes.get_lines()
+        if line.get_label() == "coverage"
+    )
+    assert line.get_ydata()[1:].tolist() == [0.3, 0.4]
+
+
+def test_a_plot_can_be_written_to_a_file(tmp_path):
+    history({}, {}).plot().savefig(tmp_path / "history.png")
+    assert (tmp_path / "history.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_plot_of_plain_training_can_be_drawn(tmp_path):
+    History(0.05, records=[WARM_UP], chosen_epoch=1).plot().savefig(tmp_path / "erm.png")
+    assert (tmp_path / "erm.png").stat().st_size > 1000
+
+
+def test_plot_neither_imports_pyplot_nor_touches_the_back_end(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)  # importing it would now fail
+    before = mpl.get_backend(auto_select=False)
+    history({}).plot()
+    assert mpl.get_backend(auto_select=False) == before
+
+
+def test_plot_without_matplotlib_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'reliablenet\[report\]'"):
+        history({}).plot()
+
+
+def test_an_empty_history_cannot_be_drawn():
+    with pytest.raises(InvalidDataError, match="at least one epoch"):
+        History(0.05).plot()

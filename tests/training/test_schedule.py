@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+
+import pytest
+
+from reliablenet.errors import InvalidParameterError
+from reliablenet.training import Schedule
+
+
+def test_the_papers_schedule_has_the_papers_numbers():
+    paper = Schedule.paper()
+    assert (paper.warmup_epochs, paper.epochs_per_stage, paper.max_stages) == (10, 6, 15)
+    assert (paper.tau, paper.tau_min, paper.tau_decay) == (0.5, 0.01, 0.65)
+    assert (paper.dual_rate, paper.ema, paper.multiplier_max) == (1.1, 0.75, 50.0)
+    assert (paper.tolerance, paper.threshold_quantile) == (1e-4, 0.8)
+    assert paper.epochs == 100
+
+
+def test_only_the_papers_schedule_compares_the_gap_without_its_floor():
+    assert not Schedule.paper().above_floor
+    assert Schedule().above_floor
+
+
+def test_erm_is_a_warm_up_without_stages():
+    erm = Schedule.erm(25)
+    assert erm.epochs == 25
+    assert {erm.stage_of(epoch) for epoch in range(1, 26)} == {0}
+    assert not any(erm.ends_stage(epoch) for epoch in range(1, 26))
+
+
+def test_epochs_fall_into_the_warm_up_and_then_into_stages():
+    schedule = Schedule(warmup_epochs=2, epochs_per_stage=3, max_stages=2)
+    epochs = range(1, schedule.epochs + 1)
+    assert [schedule.stage_of(epoch) for epoch in epochs] == [0, 0, 1, 1, 1, 2, 2, 2]
+    assert [epoch for epoch in epochs if schedule.ends_stage(epoch)] == [5, 8]
+
+
+def test_without_a_warm_up_the_first_epoch_is_constrained():
+    schedule = Schedule(warmup_epochs=0, epochs_per_stage=1, max_stages=2)
+    assert [schedule.stage_of(epoch) for epoch in (1, 2)] == [1, 2]
+
+
+def test_a_schedule_cannot_be_changed_after_its_checks():
+    with pytest.raises(FrozenInstanceError):
+        Schedule().tau = 2.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"warmup_epochs": -1}, "`warmup_epochs` of Schedule must be a whole number of at least 0"),
+        ({"warmup_epochs": 2.5}, "`warmup_epochs` of Schedule"),
+        ({"epochs_per_stage": 0}, "`epochs_per_stage` of Schedule"),
+        ({"max_stages": -1}, "`max_stages` of Schedule"),
+        ({"tau": 1.0}, "`tau` of Schedule"),
+        ({"tau_min": 0.0}, "`tau_min` of Schedule"),
+        ({"tau": 0.1, "tau_min": 0.2}, "`tau_min` of Schedule must not exceed tau = 0.1; got 0.2"),
+        ({"tau_decay": 1.0}, "`tau_decay` of Schedule"),
+        ({"threshold_quantile": 80}, "`threshold_quantile` of Schedule.*Did you mean 0.8"),
+        ({"tolerance": -1e-9}, "`tolerance` of Schedule"),
+        ({"warmup_epochs": 0, "max_stages": 0}, "`warmup_epochs` .* at least 1 without stages"),
+    ],
+)
+def test_settings_outside_their_domain_are_refused(settings, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        Schedule(**settings)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"dual_rate": 0.0}, {"ema": 1.0}, {"ema": -0.5}, {"multiplier_max": -1.0}]
+)
+def test_settings_of_the_multiplier_are_refused_here_and_not_after_the_warm_up(settings):
+    with pytest.raises(InvalidParameterError, match=f"`{next(iter(settings))}`"):
+        Schedule(**settings)
