@@ -57,19 +57,8 @@ def step_gradient(
     -------
     StepGradient
     """
-    n, height = len(y), 1.0 + m1 * tau
-    least_confidence, steepness, offset, floor, slope_factor, loss_share, psi_factor = _as_tensors(
-        (
-            threshold,
-            1.0 / tau,
-            -math.log(m2 * tau),
-            SIGMOID_FLOOR,
-            height / (tau * n * scale),
-            loss_weight / n,
-            height / n,
-        ),
-        logits.dtype,
-        logits.device,
+    least_confidence, steepness, offset, floor, slope_factor, loss_share, psi_factor = _constants(
+        len(y), loss_weight, scale, threshold, tau, m1, m2, logits.dtype, logits.device
     )
     own = y.unsqueeze(-1)
     log_proba = torch.log_softmax(logits.detach(), -1)
@@ -97,8 +86,26 @@ def step_gradient(
 
 
 @lru_cache(maxsize=256)
-def _as_tensors(
-    values: tuple[float, ...], dtype: torch.dtype, device: torch.device
+def _constants(
+    n: int,
+    loss_weight: float,
+    scale: float,
+    threshold: float,
+    tau: float,
+    m1: float,
+    m2: float,
+    dtype: torch.dtype,
+    device: torch.device,
 ) -> tuple[Tensor, ...]:
-    """Return numbers as tensors of shape (), the same ones for the same numbers: do not change them."""
+    """Return the constants of a step as tensors of shape (); they are shared, so never change them."""
+    height = 1.0 + m1 * tau
+    values = (
+        threshold,
+        1.0 / tau,
+        -math.log(m2 * tau),
+        SIGMOID_FLOOR,
+        height / (tau * n * scale),
+        loss_weight / n,
+        height / n,
+    )
     return torch.tensor(values, dtype=dtype, device=device).unbind()

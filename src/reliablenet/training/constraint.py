@@ -65,8 +65,6 @@ class JCWConstraint(nn.Module):
     ----------
     multiplier, violation_ema : Tensor of shape ()
     tau : float
-    violations : Tensor of shape (batch,)
-        Row-wise violations g of the last `penalty`, detached, for logging.
 
     Examples
     --------
@@ -124,14 +122,8 @@ class JCWConstraint(nn.Module):
         self.m1, self.m2 = m1, m2
         self.register_buffer("multiplier", torch.zeros(()))
         self.register_buffer("violation_ema", torch.zeros(()))
-        self._g = torch.zeros(0, 1)
         self._pending: list[tuple[Tensor, int]] = []
         self._checked: tuple[Any, ...] = ()
-
-    @property
-    def violations(self) -> Tensor:
-        """Violations g of the rows of the last batch."""
-        return self._g.squeeze(-1)
 
     def penalty(self, logits: Tensor, y: Tensor) -> Tensor:
         """Return multiplier * v of a batch, and remember v for the next `step`.
@@ -153,8 +145,8 @@ class JCWConstraint(nn.Module):
         )
         return penalty
 
-    def backward(self, logits: Tensor, y: Tensor) -> Tensor:
-        """Backpropagate cross-entropy + penalty, and return log p(y) of each row, detached.
+    def backward(self, logits: Tensor, y: Tensor) -> StepGradient:
+        """Backpropagate cross-entropy + penalty, and return what the step consisted of.
 
         Does what ``(cross_entropy(logits, y) + penalty(logits, y)).backward()`` does for a fraction
         of the cost of the penalty, because both share one softmax and no graph is recorded for them.
@@ -166,12 +158,12 @@ class JCWConstraint(nn.Module):
 
         Returns
         -------
-        Tensor of shape (n,)
-            The cross-entropy is the negative mean of it.
+        StepGradient
+            Detached. The cross-entropy is the negative mean of its ``log_likelihood``.
         """
         step = self._evaluate(logits, y, loss_weight=1.0)
         logits.backward(step.gradient)
-        return step.log_likelihood.squeeze(-1)
+        return step
 
     def _evaluate(self, logits: Tensor, y: Tensor, *, loss_weight: float) -> StepGradient:
         kind = (logits.shape, y.shape, y.dtype)
@@ -197,7 +189,6 @@ class JCWConstraint(nn.Module):
             m1=self.m1,
             m2=self.m2,
         )
-        self._g = step.g
         if torch.is_grad_enabled():
             self._pending.append((step.psi, len(y)))
         return step._replace(gradient=step.gradient.to(logits.dtype)) if half else step

@@ -258,10 +258,11 @@ class _Run:
             if constraint is None:
                 loss = nn.functional.cross_entropy(logits, y)
                 loss.backward()
-                likelihoods.append(loss.detach().mul_(-len(y)).view(1))
+                likelihoods.append(loss.detach().mul_(-len(y)).view(1, 1))
             else:
-                likelihoods.append(constraint.backward(logits, y))
-                violations.append(constraint.violations)
+                step = constraint.backward(logits, y)
+                likelihoods.append(step.log_likelihood)
+                violations.append(step.g)
             nn.utils.clip_grad_norm_(parameters, self.optimisation.clip_norm)
             optimiser.step()
             if constraint is not None:
