@@ -23,12 +23,12 @@ def test_nothing_is_printed_when_nobody_watches(capfd, verbose):
 
 
 def test_a_bar_on_standard_error_shows_epoch_and_jcw_against_its_budget(capfd, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("COLUMNS", "80")
     with progress("ReliableClassifier", 2, True) as show:
         show(History(0.05, records=[record(1, 0)]))
         show(History(0.05, records=[record(1, 0), record(2, 1)]))
     out, err = capfd.readouterr()
     assert out == ""
     assert "ReliableClassifier" in err
-    assert "epoch 2/2" in err
-    assert "JCW 0.0123 of 0.05" in err
+    assert "2/2" in err
+    assert "JCW 0.0123/0.05" in err

@@ -21,8 +21,8 @@ def progress(name: str, epochs: int, verbose: bool | str) -> Iterator[Callable[[
 
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        TextColumn("epoch {task.completed}/{task.total}"),
+        BarColumn(bar_width=8),
+        TextColumn("{task.completed}/{task.total}"),
         TextColumn("[dim]{task.fields[state]}"),
         TimeRemainingColumn(),
     )
@@ -32,10 +32,10 @@ def progress(name: str, epochs: int, verbose: bool | str) -> Iterator[Callable[[
         def show(history: History) -> None:
             latest = history.records[-1]
             state = f"loss {latest.loss_selection:.3f}"
-            if latest.stage:
-                state += (
-                    f"  JCW {latest.jcw_selection:.4f} of {history.alpha:g}"
-                    f"  coverage {latest.coverage:.2f}  multiplier {latest.multiplier:.1f}"
+            if latest.stage:  # what fits into 80 columns
+                state = (
+                    f"JCW {latest.jcw_selection:.4f}/{history.alpha:g} "
+                    f"coverage {latest.coverage:.2f} λ {latest.multiplier:.0f}"
                 )
             bar.update(task, completed=latest.epoch, state=state)
 
