@@ -19,8 +19,9 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from reliablenet.certificate import certified_threshold
 from reliablenet.data import SyntheticBand
+from reliablenet.risk.surrogate import M1, M2
 from reliablenet.training import Optimisation, Rows, Schedule, mlp, train
-from reliablenet.training.loop import _Run
+from reliablenet.training.loop import _Run, _Settings
 
 RESULTS = Path(__file__).with_name("results.json")
 BATCH = 256
@@ -48,9 +49,10 @@ def constrained_step(repeats: int = 40) -> float:
 
     def run(constrained: bool) -> _Run:
         torch.manual_seed(0)
-        state = _Run(
-            mlp(10, 2), rows, selection, 0.05, Schedule.paper(), Optimisation(), 0.8, "last", 0
+        settings = _Settings(
+            0.05, Schedule.paper(), Optimisation(), threshold=0.8, keep="last", seed=0, m1=M1, m2=M2
         )
+        state = _Run(mlp(10, 2), rows, selection, settings)
         if constrained:
             state.constraint = state.build_constraint()
         return state

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from safetensors import SafetensorError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FORMAT = "reliablenet-run/1"
 
 
-def fingerprint(network: nn.Module, tensors: list[Tensor], settings: tuple[Any, ...]) -> str:
+def fingerprint(network: nn.Module, tensors: list[Tensor], settings: object) -> str:
     """Return a hash of everything that decides how a run goes."""
     digest = hashlib.sha256(repr((torch.__version__, settings)).encode())
     for tensor in [*tensors, *network.state_dict().values()]:
@@ -31,7 +31,7 @@ def fingerprint(network: nn.Module, tensors: list[Tensor], settings: tuple[Any, 
     return digest.hexdigest()
 
 
-def write(path: Path, run: _Run) -> None:
+def write(path: Path, run: _Run, key: str) -> None:
     """Replace the file by the state of the run; a kill leaves the old file or the new one."""
     tensors = {"generator": run.generator.get_state(), "torch_rng": torch.get_rng_state()}
     groups = {
@@ -47,7 +47,7 @@ def write(path: Path, run: _Run) -> None:
     history = run.history
     story = {
         "format": FORMAT,
-        "fingerprint": run.fingerprint,
+        "fingerprint": key,
         "threshold": history.threshold.hex(),
         "chosen_epoch": history.chosen_epoch,
         "stopped": history.stopped,
@@ -56,7 +56,7 @@ def write(path: Path, run: _Run) -> None:
     write_atomically(path, save(tensors, {"story": json.dumps(story)}))
 
 
-def restore(path: Path, run: _Run) -> None:
+def restore(path: Path, run: _Run, key: str) -> None:
     """Continue the run from the file if there is one; refuse the file of another run."""
     if not path.parent.is_dir():
         raise InvalidParameterError(
@@ -76,7 +76,7 @@ def restore(path: Path, run: _Run) -> None:
             f"`checkpoint_file` {path} is not a whole checkpoint of ours ({error}). "
             "Delete it to start afresh."
         ) from error
-    if story["fingerprint"] != run.fingerprint:
+    if story["fingerprint"] != key:
         raise ModelFileError(
             f"`checkpoint_file` {path} belongs to a run with other data, settings or torch version. "
             "Repeat that run's settings, or name another file."

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -26,7 +26,6 @@ from reliablenet.training.history import NAN, EpochRecord, History
 from reliablenet.training.schedule import Schedule
 
 Keep = Literal["selection", "last"]
-Batches = Iterable[tuple[Tensor, Tensor]]
 
 
 @dataclass(frozen=True)
@@ -126,19 +125,16 @@ def train(
     -------
     History
     """
-    optimisation = optimisation or Optimisation()
+    settings = _Settings(
+        alpha, schedule, optimisation or Optimisation(), threshold, keep, seed, m1, m2
+    )
     devices = [] if rows.X.device.type == "cpu" else [rows.X.device]
     with torch.random.fork_rng(devices):  # the caller's random state stays as it was
         torch.manual_seed(seed)
-        run = _Run(network, rows, selection, alpha, schedule, optimisation, threshold, keep, seed)
-        run.m1, run.m2 = m1, m2
+        run = _Run(network, rows, selection, settings)
         if checkpoint_file is not None:
-            run.fingerprint = checkpoint.fingerprint(
-                network,
-                [*rows, *selection],
-                (alpha, schedule, optimisation, threshold, keep, seed, m1, m2),
-            )
-            checkpoint.restore(checkpoint_file, run)
+            key = checkpoint.fingerprint(network, [*rows, *selection], settings)
+            checkpoint.restore(checkpoint_file, run, key)
         while not run.history.stopped:
             run.one_epoch()
             if after_epoch is not None and after_epoch(run.history) and not run.history.stopped:
@@ -147,46 +143,49 @@ def train(
                     run.fix_threshold()
                     run.keep_weights()
             if checkpoint_file is not None:
-                checkpoint.write(checkpoint_file, run)
+                checkpoint.write(checkpoint_file, run, key)
     network.load_state_dict(run.kept)
     network.eval()
     return run.history
 
 
+@dataclass(frozen=True)
+class _Settings:
+    """The settings of `train`, in one piece."""
+
+    alpha: float
+    schedule: Schedule
+    optimisation: Optimisation
+    threshold: float | None
+    keep: Keep
+    seed: int
+    m1: float
+    m2: float
+
+
 class _Run:
     """The state of one training run between two epochs; `checkpoint` saves and restores it."""
 
-    m1: float = M1
-    m2: float = M2
-    fingerprint: str = ""
-
     def __init__(
-        self,
-        network: nn.Module,
-        rows: Rows,
-        selection: Rows,
-        alpha: float,
-        schedule: Schedule,
-        optimisation: Optimisation,
-        threshold: float | None,
-        keep: Keep,
-        seed: int,
+        self, network: nn.Module, rows: Rows, selection: Rows, settings: _Settings
     ) -> None:
         self.network = network
         self.rows = rows
         self.selection = selection
-        self.schedule = schedule
-        self.optimisation = optimisation
-        self.keep = keep
+        self.settings = settings
+        self.schedule = settings.schedule
+        optimisation = settings.optimisation
         self.optimiser = torch.optim.Adam(
             network.parameters(),
             lr=optimisation.learning_rate,
             weight_decay=optimisation.weight_decay,
             fused=True,
         )
-        self.generator = torch.Generator().manual_seed(seed)
+        self.generator = torch.Generator().manual_seed(settings.seed)
         self.batches = TensorBatches(rows, optimisation.batch_size, self.generator)
-        self.history = History(alpha, NAN if threshold is None else threshold)
+        self.history = History(
+            settings.alpha, NAN if settings.threshold is None else settings.threshold
+        )
         self.constraint: JCWConstraint | None = None
         self.kept: dict[str, Tensor] = {}
 
@@ -210,7 +209,7 @@ class _Run:
         if self.is_best(record):
             self.keep_weights()
         if constraint is not None and self.schedule.ends_stage(epoch):
-            floor = self.m1 * tau if self.schedule.above_floor else 0.0
+            floor = self.settings.m1 * tau if self.schedule.above_floor else 0.0
             if record.gap - floor <= self.schedule.tolerance:
                 self.history.stopped = f"the bracket is tight at tau = {tau:g}"
             constraint.tighten()
@@ -242,8 +241,8 @@ class _Run:
             dual_rate=self.schedule.dual_rate,
             ema=self.schedule.ema,
             multiplier_max=self.schedule.multiplier_max,
-            m1=self.m1,
-            m2=self.m2,
+            m1=self.settings.m1,
+            m2=self.settings.m2,
         ).to(self.rows.X.device)
 
     def pass_over_batches(self) -> tuple[float, Tensor | None]:
@@ -263,7 +262,7 @@ class _Run:
                 step = constraint.backward(logits, y)
                 likelihoods.append(step.log_likelihood)
                 violations.append(step.g)
-            nn.utils.clip_grad_norm_(parameters, self.optimisation.clip_norm)
+            nn.utils.clip_grad_norm_(parameters, self.settings.optimisation.clip_norm)
             optimiser.step()
             if constraint is not None:
                 constraint.step()
@@ -276,7 +275,7 @@ class _Run:
         largest = float(self.rows.X.abs().max())
         return TrainingDivergedError(
             f"Training diverged in epoch {epoch} ({where}): the loss became {loss:g}. Likely "
-            f"cause: a learning rate of {self.optimisation.learning_rate:g} is too high for inputs "
+            f"cause: a learning rate of {self.settings.optimisation.learning_rate:g} is too high for inputs "
             f"of up to {largest:.3g}. Lower learning_rate tenfold or scale the inputs."
         )
 
@@ -296,8 +295,8 @@ class _Run:
             jcw = float((accepted & ~right).double().mean())
         inner = outer = NAN
         if g is not None:
-            inner = float(psi(g, tau, self.m1, self.m2))
-            outer = float(phi(g, tau, self.m1, self.m2))
+            inner = float(psi(g, tau, self.settings.m1, self.settings.m2))
+            outer = float(phi(g, tau, self.settings.m1, self.settings.m2))
         return EpochRecord(
             epoch=epoch,
             stage=stage,
@@ -322,7 +321,7 @@ class _Run:
         constrained = self.schedule.max_stages > 0
         if constrained and record.stage == 0:
             return False
-        if self.keep == "last" or self.history.chosen_epoch == 0:
+        if self.settings.keep == "last" or self.history.chosen_epoch == 0:
             return True
         best = self.history.chosen()
         if not constrained:
