@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import subprocess
@@ -233,4 +234,92 @@ def test_saving_says_what_it_cannot_do(model, tmp_path) -> None:
 def test_loading_warns_of_nothing(path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        rn.load(path)
+
+
+def test_settings_of_every_kind_come_back(tmp_path) -> None:
+    table, y = frame_of(300)
+    fitted = fit_quietly(
+        quick(
+            rn.ReliableClassifier,
+            fold_sizes=(0.6, 0.2, 0.2),
+            checkpoint_file=tmp_path / "run.safetensors",
+            batch_size=np.int64(64),
+            random_state=np.random.RandomState(3),
+        ),
+        table,
+        y,
+    )
+    loaded = rn.load(fitted.save(tmp_path / "m.rnet"))
+    assert loaded.schedule == QUICK
+    assert loaded.fold_sizes == [0.6, 0.2, 0.2]
+    assert loaded.checkpoint_file == str(tmp_path / "run.safetensors")
+    assert loaded.batch_size == 64
+    assert loaded.random_state is None  # it decided the fit and decides nothing any more
+
+
+def test_inputs_with_more_axes_come_back_without_an_encoder(tmp_path) -> None:
+    images = np.random.RandomState(0).uniform(size=(300, 2, 3, 3))
+    y = (images.sum(axis=(1, 2, 3)) > 9).astype(int)
+
+    def flat(shape: tuple[int, ...], k: int) -> nn.Module:
+        return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(shape)), k))
+
+    fitted = fit_quietly(quick(rn.ERMClassifier, network=flat), images, y)
+    loaded = rn.load(fitted.save(tmp_path / "m.rnet"), network=flat)
+    assert loaded.encoder_ is None
+    np.testing.assert_array_equal(loaded.predict_proba(images), fitted.predict_proba(images))
+
+
+def test_tied_weights_come_back_tied(tmp_path) -> None:
+    class Tied(nn.Module):
+        def __init__(self, d: int, k: int) -> None:
+            super().__init__()
+            self.first = self.second = nn.Linear(d, d)
+            self.last = nn.Linear(d, k)
+
+        def forward(self, x):
+            return self.last(self.second(self.first(x).relu()).relu())
+
+    table, y = frame_of(300)
+    fitted = fit_quietly(quick(rn.ERMClassifier, epochs=2, network=Tied), table, y)
+    loaded = rn.load(fitted.save(tmp_path / "m.rnet"), network=Tied)
+    assert loaded.network_.first is loaded.network_.second
+    np.testing.assert_array_equal(loaded.predict_proba(table), fitted.predict_proba(table))
+
+
+def test_labels_of_mixed_types_cannot_be_saved(model, tmp_path) -> None:
+    fitted = copy.copy(model)
+    fitted.classes_ = np.array(["a", 1], dtype=object)
+    with pytest.raises(rn.InvalidParameterError, match="mixed types"):
+        fitted.save(tmp_path / "m.rnet")
+
+
+def test_a_class_without_a_file_format_cannot_be_saved(model, tmp_path) -> None:
+    class Mine(rn.ReliableClassifier):
+        pass
+
+    mine = Mine()
+    mine.__dict__.update(model.__dict__)
+    with pytest.raises(rn.InvalidParameterError, match="Mine, which has no file format"):
+        mine.save(tmp_path / "m.rnet")
+
+
+def test_a_member_that_does_not_match_its_hash_is_named(path) -> None:
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts["history.json"] = parts["history.json"].replace(b"1", b"2", 1)
+    path.write_bytes(persistence._seal(parts))
+    with pytest.raises(rn.ModelFileError, match=r"history.json does not match its hash"):
+        rn.load(path)
+
+
+def test_labels_of_a_strange_type_are_refused(path) -> None:
+    def change(parts) -> None:
+        manifest = json.loads(parts["manifest.json"])
+        manifest["classes"]["dtype"] = "V8"
+        parts["manifest.json"] = json.dumps(manifest).encode()
+
+    resealed(path, change)
+    with pytest.raises(rn.ModelFileError, match="'V8' are refused"):
         rn.load(path)

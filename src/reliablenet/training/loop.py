@@ -48,10 +48,15 @@ class Optimisation:
     clip_norm: float = 5.0
 
     def __post_init__(self) -> None:
-        check_count("batch_size", self.batch_size, "Optimisation")
-        check_positive("learning_rate", self.learning_rate, "Optimisation")
-        check_positive("weight_decay", self.weight_decay, "Optimisation", zero=True)
-        check_positive("clip_norm", self.clip_norm, "Optimisation")
+        owner = "Optimisation"
+        plain = {
+            "batch_size": check_count("batch_size", self.batch_size, owner),
+            "learning_rate": check_positive("learning_rate", self.learning_rate, owner),
+            "weight_decay": check_positive("weight_decay", self.weight_decay, owner, zero=True),
+            "clip_norm": check_positive("clip_norm", self.clip_norm, owner),
+        }
+        for name, value in plain.items():  # numpy's numbers become Python's: torch insists
+            object.__setattr__(self, name, value)
 
 
 class Rows(NamedTuple):
