@@ -63,25 +63,23 @@ def step_gradient(
     own = y.unsqueeze(-1)
     log_proba = torch.log_softmax(logits.detach(), -1)
     log_likelihood = log_proba.gather(-1, own)
+    top, top_class = log_proba.max(-1, keepdim=True)
     rival, rival_class = log_proba.scatter(-1, own, -torch.inf).max(-1, keepdim=True)
-    top = torch.maximum(log_likelihood, rival)
-    rival_is_top = top == rival
     confidence = top.exp_()
     margin = rival.sub_(log_likelihood)
     g = torch.minimum(confidence - least_confidence, margin)
-    s = torch.addcmul(offset, g, steepness)
-    s = torch.maximum(s, floor).sigmoid_()
+    s = torch.maximum(torch.addcmul(offset, g, steepness), floor).sigmoid_()
     psi = s.sum().mul_(psi_factor)
-    # The slope of zeta at g, from sigmoid' = s - s^2, goes to whichever of the two is the minimum:
-    # d margin = d log p(rival) - d log p(y), d confidence = c d log p(top), top being one of them.
+    # The slope of zeta at g, from sigmoid' = s - s^2, belongs to whichever of the two is the minimum:
+    # d margin = d log p(rival) - d log p(y), d confidence = c d log p(top).
     slope = torch.addcmul(s, s, s, value=-1.0).mul_(slope_factor * multiplier)
     by_margin = slope * (g == margin)
     by_confidence = slope.sub_(by_margin).mul_(confidence)
-    of_rival = by_margin.add_(by_confidence * rival_is_top)
-    total = by_confidence.sub_(loss_share)  # of log p(rival) and log p(y), whose loss is -log p(y)
-    gradient = log_proba.exp_().mul_(-total)  # from log p to logits: subtract p times the total
-    gradient.scatter_add_(-1, rival_class, of_rival)
-    gradient.scatter_add_(-1, own, total.sub_(of_rival))
+    # The loss brings -d log p(y). From log p to logits: subtract p times the sum over classes.
+    gradient = log_proba.exp_().mul_(loss_share - by_confidence)
+    gradient.scatter_add_(-1, top_class, by_confidence)
+    gradient.scatter_add_(-1, rival_class, by_margin)
+    gradient.scatter_add_(-1, own, by_margin.add_(loss_share).neg_())
     return StepGradient(gradient, psi, log_likelihood, g)
 
 
