@@ -68,6 +68,13 @@ def test_features_that_are_not_finite(value: float) -> None:
         fitted.decide(spoiled(value))
 
 
+@pytest.mark.parametrize("dtype", [object, str])
+def test_text_in_an_array_points_to_data_frames(dtype: type) -> None:
+    table = np.array([["a", "1"], ["b", "2"]] * 200, dtype=dtype)
+    with pytest.raises(rn.InvalidDataError, match=r"got text .*'a'.* DataFrame"):
+        model().fit(table, Y)
+
+
 def test_an_infinity_in_a_frame_names_its_column() -> None:
     frame = pd.DataFrame(spoiled(np.inf), columns=list("abcdefghij"))
     with pytest.raises(rn.InvalidDataError, match="Column 'b' must hold finite numbers"):

@@ -266,7 +266,15 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return X
         if y is None:
             validate_data(self, X, y)  # words the complaint as scikit-learn does
-        return validate_data(self, X, reset=reset, dtype=np.float64, allow_nd=True)
+        try:
+            return validate_data(self, X, reset=reset, dtype=np.float64, allow_nd=True)
+        except ValueError as error:
+            if "could not convert string" not in str(error):
+                raise
+            raise InvalidDataError(
+                f"`X` of {type(self).__name__} must hold numbers if it is an array; got text "
+                f"({error}). Pass a pandas DataFrame: its text columns become categories."
+            ) from None
 
     def _check_labels(self, X: Any, y: Any, name: str) -> NDArray[Any]:
         labels: NDArray[Any] = column_or_1d(as_array(y), warn=True)
@@ -316,17 +324,13 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return Fold(X, class_indices(labels, self.classes_, f"the {name} fold"))
 
     def _warn_of_missing_classes(self, folds: Folds) -> None:
-        everything = range(len(self.classes_))
-        gaps = {
-            name: [self.classes_[k] for k in everything if k not in set(fold.y.tolist())]
-            for name, fold in vars(folds).items()
-        }
-        if any(gaps.values()):
-            where = "; ".join(
-                f"{name} fold: {np.asarray(missing).tolist()[:10]}"
-                for name, missing in gaps.items()
-                if missing
-            )
+        gaps = []
+        for name, fold in vars(folds).items():
+            missing = self.classes_[np.bincount(fold.y, minlength=len(self.classes_)) == 0]
+            if len(missing):
+                gaps.append(f"{name} fold: {missing[:10].tolist()}")
+        if gaps:
+            where = "; ".join(gaps)
             warnings.warn(
                 f"Some classes are missing from a fold ({where}). A class that training never sees "
                 "cannot be predicted, and a certificate says little about one that the "
