@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -74,7 +74,7 @@ class Outputs(NamedTuple):
         return self.proba.max(axis=1) if self.score is None else self.score
 
 
-class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, ABC):
     """Base of every act-or-defer classifier.
 
     Attributes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -58,9 +59,9 @@ class NeuralClassifier(SelectiveClassifier):
     input_shape_: tuple[int, ...]
     history_: History
 
+    @abstractmethod
     def _schedule(self) -> Schedule:
         """Return the schedule to train by."""
-        raise NotImplementedError
 
     def _training_threshold(self) -> float | None:
         """Return the threshold of the constraint, None to take it from the selection fold."""
@@ -79,6 +80,12 @@ class NeuralClassifier(SelectiveClassifier):
             raise parameter_error("checkpoint", owner, 'be "selection" or "last"', self.checkpoint)
         if self.verbose not in (True, False, "auto"):
             raise parameter_error("verbose", owner, 'be True, False or "auto"', self.verbose)
+        try:
+            torch.empty(0, device=self.device)
+        except (RuntimeError, AssertionError, TypeError) as error:
+            raise parameter_error(
+                "device", owner, "name a device that torch can use here", self.device
+            ) from error
         if not callable(self.network) and self.network not in NETWORKS:
             raise parameter_error(
                 "network",
@@ -101,8 +108,9 @@ class NeuralClassifier(SelectiveClassifier):
         self._check_network(rows.X[:2])
         schedule = self._schedule()
         m1, m2 = self._surrogate()
+        data = {"X": train_fold.X, "y": self.classes_[train_fold.y]}
         context = self._init_callback_context(max_subtasks=schedule.epochs)
-        context.call_on_fit_task_begin(estimator=self, X=train_fold.X, y=train_fold.y)
+        context.call_on_fit_task_begin(estimator=self, **data)
         with progress(type(self).__name__, schedule.epochs, self.verbose) as show:
 
             def after_epoch(history: History) -> bool:
@@ -111,10 +119,9 @@ class NeuralClassifier(SelectiveClassifier):
                 task.call_on_fit_task_begin(estimator=self)
                 stop = task.call_on_fit_task_end(
                     estimator=self,
-                    X=train_fold.X,
-                    y=self.classes_[train_fold.y],
                     metadata={"epoch": vars(history.records[-1])},
                     reconstruction_attributes=self._as_if_stopped_here,
+                    **data,
                 )
                 return bool(stop)
 
@@ -131,11 +138,9 @@ class NeuralClassifier(SelectiveClassifier):
                 m1=m1,
                 m2=m2,
                 after_epoch=after_epoch,
-                checkpoint_file=None
-                if self.checkpoint_file is None
-                else Path(self.checkpoint_file),
+                checkpoint_file=Path(self.checkpoint_file) if self.checkpoint_file else None,
             )
-        context.call_on_fit_task_end(estimator=self, X=train_fold.X, y=train_fold.y)
+        context.call_on_fit_task_end(estimator=self, **data)
         advice = self.history_.advice()
         if advice:
             warnings.warn(advice, ConstraintWarning, stacklevel=5)
