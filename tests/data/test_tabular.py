@@ -213,3 +213,16 @@ def test_column_names_that_read_the_same_are_refused(names):
 def test_a_table_in_which_nothing_varies_is_refused():
     with pytest.raises(InvalidDataError, match=r"No feature varies over the 3 training rows.*'x'"):
         TabularEncoder().fit(pd.DataFrame({"x": [1, 1, 1]}))
+
+
+def test_text_that_names_its_row_is_refused_by_name():
+    table = pd.DataFrame({"x": range(1500), "id": [f"customer {i}" for i in range(1500)]})
+    with pytest.raises(InvalidDataError, match=r"Column 'id' is text with 1500 .* Drop it"):
+        TabularEncoder().fit(table)
+    assert TabularEncoder().fit(table.head(1000)).transform(table.head(2)).shape == (2, 1001)
+
+
+def test_containers_in_a_column_are_refused_by_name():
+    table = pd.DataFrame({"x": [1, 2], "tags": [["a"], ["b", "c"]]})
+    with pytest.raises(InvalidDataError, match=r"Column 'tags' holds values .* such as \['a'\]"):
+        TabularEncoder().fit(table)

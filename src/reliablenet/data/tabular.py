@@ -15,13 +15,17 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from reliablenet.errors import InvalidDataError
 
 
+MOST_CATEGORIES = 1000  # every category is a column of the matrix
+
+
 class TabularEncoder:
     """Impute, standardise and one-hot encode, as the paper does.
 
     Numbers (booleans among them) get the training median where missing and are standardised;
     everything else is read as text, gets the most frequent value where missing, and is one-hot
     encoded. A column with fewer than two different values on the training fold is dropped. A
-    category that training never saw becomes all zeros.
+    category that training never saw becomes all zeros. A text column with more than a thousand
+    different values is refused by name.
 
     Attributes
     ----------
@@ -52,11 +56,19 @@ class TabularEncoder:
         table = _as_frame(X)
         self.numbers_, self.categories_, self.dropped_ = [], [], []
         for column in table.columns:
-            kind = _kind(table[column], column)
-            if table[column].nunique(dropna=True) < 2:
+            kind, distinct = _kind(table[column], column), _distinct(table[column], column)
+            if distinct < 2:
                 self.dropped_.append(column)
+            elif kind == "number":
+                self.numbers_.append(column)
+            elif distinct <= MOST_CATEGORIES:
+                self.categories_.append(column)
             else:
-                (self.numbers_ if kind == "number" else self.categories_).append(column)
+                raise InvalidDataError(
+                    f"Column {column!r} is text with {distinct} different values in "
+                    f"{len(table)} training rows, more than {MOST_CATEGORIES}: a name or number of "
+                    "the row, or free text. Drop it, group its values, or turn it into numbers."
+                )
         if not self.numbers_ and not self.categories_:
             raise InvalidDataError(
                 f"No feature varies over the {len(table)} training rows, so there is nothing to "
@@ -106,6 +118,16 @@ class TabularEncoder:
         columns = {str(column): _numbers(table[column], column) for column in self.numbers_}
         columns |= {str(column): _texts(table[column]) for column in self.categories_}
         return pd.DataFrame(columns, index=table.index)
+
+
+def _distinct(values: pd.Series[Any], name: Any) -> int:
+    try:
+        return int(values.nunique(dropna=True))
+    except TypeError:
+        raise InvalidDataError(
+            f"Column {name!r} holds values that cannot be compared, such as {values.iloc[0]!r}. "
+            "Replace lists and other containers by columns of their own."
+        ) from None
 
 
 def _as_frame(X: Any) -> pd.DataFrame:
