@@ -14,7 +14,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from reliablenet.errors import InvalidDataError
 
-
 MOST_CATEGORIES = 1000  # every category is a column of the matrix
 
 
