@@ -226,3 +226,25 @@ def test_containers_in_a_column_are_refused_by_name():
     table = pd.DataFrame({"x": [1, 2], "tags": [["a"], ["b", "c"]]})
     with pytest.raises(InvalidDataError, match=r"Column 'tags' holds values .* such as \['a'\]"):
         TabularEncoder().fit(table)
+
+
+@pytest.mark.parametrize("names", [["a", "b"], [5, 7]])
+def test_rows_without_names_are_taken_by_position(names):
+    table = pd.DataFrame(np.arange(8.0).reshape(4, 2) ** 2, columns=names)
+    encoder = TabularEncoder().fit(table)
+    np.testing.assert_array_equal(encoder.transform(table.to_numpy()), encoder.transform(table))
+
+
+def test_named_rows_are_taken_by_position_if_fit_saw_no_names():
+    rows = np.arange(8.0).reshape(4, 2) ** 2
+    encoder = TabularEncoder().fit(rows)
+    named = pd.DataFrame(rows, columns=["a", "b"])
+    np.testing.assert_array_equal(encoder.transform(named), encoder.transform(rows))
+
+
+def test_named_rows_are_taken_by_name_in_any_order():
+    table = pd.DataFrame(np.arange(8.0).reshape(4, 2) ** 2, columns=[5, 7])
+    encoder = TabularEncoder().fit(table)
+    np.testing.assert_array_equal(encoder.transform(table[[7, 5]]), encoder.transform(table))
+    with pytest.raises(InvalidDataError, match=r"are missing: \[7\]"):
+        encoder.transform(table[[5]])

@@ -180,3 +180,19 @@ def test_using_before_fitting() -> None:
 def test_training_that_diverges_says_where_and_why() -> None:
     with pytest.raises(rn.TrainingDivergedError, match=r"diverged in epoch \d+ .*learning rate"):
         model(learning_rate=1e30).fit(X, Y)
+
+
+def test_folds_may_be_arrays_where_training_had_names() -> None:
+    frame = pd.DataFrame(X, columns=list("abcdefghij"))
+    named = fit_quietly(model(), frame, Y, selection=(frame[:100], Y[:100]))
+    with pytest.warns(UserWarning, match="valid feature names"):
+        unnamed = fit_quietly(model(), frame, Y, selection=(X[:100], Y[:100]))
+    np.testing.assert_array_equal(named.predict_proba(frame), unnamed.predict_proba(frame))
+
+
+def test_files_in_the_place_of_folders_and_folders_in_the_place_of_files(tmp_path) -> None:
+    fitted = fit_quietly(model(threshold=0.9, alpha=0.2), X, Y)
+    with pytest.raises(rn.InvalidParameterError, match="must name a file"):
+        fitted.save(tmp_path)
+    with pytest.raises(rn.ModelFileError, match="Is a directory"):
+        rn.load(tmp_path)

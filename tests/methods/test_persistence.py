@@ -133,7 +133,7 @@ def test_a_truncated_file_is_refused(path, kept) -> None:
 
 
 def test_missing_and_foreign_files(tmp_path) -> None:
-    with pytest.raises(rn.ModelFileError, match="no model file"):
+    with pytest.raises(rn.ModelFileError, match=r"No model file can be read at .*none.rnet"):
         rn.load(tmp_path / "none.rnet")
     (tmp_path / "text.rnet").write_text("hello")
     with pytest.raises(rn.ModelFileError, match="not a model file of ours"):
@@ -225,7 +225,7 @@ def test_compressed_members_are_refused(path) -> None:
 
 
 def test_saving_says_what_it_cannot_do(model, tmp_path) -> None:
-    with pytest.raises(rn.InvalidParameterError, match="existing folder"):
+    with pytest.raises(rn.InvalidParameterError, match="a file in an existing folder"):
         model.save(tmp_path / "no" / "folder.rnet")
     with pytest.raises(ValueError, match="not fitted"):
         rn.ReliableClassifier(schedule=QUICK).save(tmp_path / "m.rnet")
@@ -291,7 +291,7 @@ def test_tied_weights_come_back_tied(tmp_path) -> None:
 def test_labels_of_mixed_types_cannot_be_saved(model, tmp_path) -> None:
     fitted = copy.copy(model)
     fitted.classes_ = np.array(["a", 1], dtype=object)
-    with pytest.raises(rn.InvalidParameterError, match="mixed types"):
+    with pytest.raises(rn.InvalidParameterError, match=r"got \['int', 'str'\]"):
         fitted.save(tmp_path / "m.rnet")
 
 

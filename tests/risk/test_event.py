@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 
 from reliablenet.errors import InvalidDataError, InvalidParameterError
-from reliablenet.risk import confidence, confident_wrong, margin, psi, violation
+from reliablenet.risk import confidence, confident_wrong, margin, psi, violation, zeta
 
 CLASS_COUNTS = (2, 3, 10, 1000)
 
@@ -194,3 +194,16 @@ def test_confident_wrong_refuses_labels_that_would_be_broadcast():
     """Labels of shape (n, 1) would silently compare every row with every label."""
     with pytest.raises(InvalidDataError, match=r"last axis, \(4,\); got \(4, 1\)"):
         confident_wrong(torch.zeros(4, 2), torch.zeros(4, 1).long(), 0.8)
+
+
+@pytest.mark.parametrize("labels", [[0, 2], [-1, 0]])
+def test_labels_that_are_no_class_index_are_refused(labels):
+    with pytest.raises(InvalidDataError, match="class indices from 0 to 1; got values from"):
+        violation(torch.zeros(2, 2), torch.tensor(labels), 0.8)
+
+
+def test_what_is_no_tensor_is_refused():
+    with pytest.raises(InvalidDataError, match="`logits` must be a Tensor; got ndarray"):
+        violation(np.zeros((2, 2)), torch.zeros(2).long(), 0.8)
+    with pytest.raises(InvalidDataError, match="zeta takes a Tensor; got float"):
+        zeta(0.5, 0.1)

@@ -298,3 +298,11 @@ def test_logits_with_a_further_axis_are_refused_rather_than_weighted_wrongly():
     logits, y = batch(12)
     with pytest.raises(InvalidDataError, match="`logits`"):
         constraint_at(1.0).penalty(logits.reshape(4, 3, 3), y.reshape(4, 3))
+
+
+@pytest.mark.parametrize("label", [-1, 3])
+def test_labels_that_are_no_class_index_are_refused(label):
+    logits, y = batch()
+    y[0] = label
+    with pytest.raises(InvalidDataError, match="class indices from 0 to 2"):
+        constraint_at(1.0).penalty(logits, y)

@@ -28,8 +28,10 @@ class TabularEncoder:
 
     Attributes
     ----------
+    columns_ : list
+        All columns that `fit` saw; names for a frame, positions for an array.
     numbers_, categories_ : list
-        Columns used as numbers and as categories; names for a frame, positions for an array.
+        Those used as numbers and as categories.
     dropped_ : list
         Columns that do not vary.
     transformer_ : ColumnTransformer
@@ -45,6 +47,7 @@ class TabularEncoder:
     array([[0., 0., 0.]], dtype=float32)
     """
 
+    columns_: list[Any]
     numbers_: list[Any]
     categories_: list[Any]
     dropped_: list[Any]
@@ -53,6 +56,7 @@ class TabularEncoder:
     def fit(self, X: Any) -> TabularEncoder:
         """Learn columns, medians, modes, scales and categories from the training rows."""
         table = _as_frame(X)
+        self.columns_ = table.columns.tolist()
         self.numbers_, self.categories_, self.dropped_ = [], [], []
         for column in table.columns:
             kind, distinct = _kind(table[column], column), _distinct(table[column], column)
@@ -97,13 +101,29 @@ class TabularEncoder:
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Return the matrix of shape (n, d) for rows with the columns that `fit` saw."""
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
-            matrix = self.transformer_.transform(self._typed(_as_frame(X))).astype(np.float32)
+            matrix = self.transformer_.transform(self._typed(self._aligned(X))).astype(np.float32)
         if not np.isfinite(matrix).all():
             row = int(np.argwhere(~np.isfinite(matrix))[0, 0])
             raise InvalidDataError(
                 f"Row {row} holds a number too large to standardise in 32 bits. Drop or clip it."
             )
         return np.asarray(matrix)
+
+    def _aligned(self, X: Any) -> pd.DataFrame:
+        """Return rows under the names that `fit` saw; what has no names is taken by position."""
+        table = _as_frame(X)
+        unnamed = not isinstance(X, pd.DataFrame) or self.columns_ == list(
+            range(len(self.columns_))
+        )
+        if unnamed and table.shape[1] == len(self.columns_):
+            return table.set_axis(self.columns_, axis=1)
+        missing = [column for column in self.columns_ if column not in table.columns]
+        if missing:
+            raise InvalidDataError(
+                f"Columns that the model was fitted on are missing: {missing[:10]}. "
+                f"Got {table.columns.tolist()[:10]}."
+            )
+        return table
 
     def _largest(self, table: pd.DataFrame) -> str:
         largest = {column: table[column].abs().max() for column in self.numbers_}

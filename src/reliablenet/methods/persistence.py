@@ -73,9 +73,10 @@ def save(model: Any, path: str | Path) -> Path:
             f"save knows {sorted(CLASSES)}; got {type(model).__name__}, which has no file format."
         )
     target = Path(path)
-    if not target.parent.is_dir():
+    if not target.parent.is_dir() or target.is_dir():
         raise InvalidParameterError(
-            f"`path` of save must lie in an existing folder; got {str(target)!r}. Create it first."
+            "`path` of save must name a file in an existing folder, such as 'model.rnet'; "
+            f"got {str(target)!r}."
         )
     parts = {
         "weights.safetensors": _weights(model.network_),
@@ -160,6 +161,7 @@ def _manifest(model: NeuralClassifier) -> dict[str, Any]:
         "encoder": None
         if encoder is None
         else {
+            "columns": [_plain(column) for column in encoder.columns_],
             "numbers": [_plain(column) for column in encoder.numbers_],
             "categories": [_plain(column) for column in encoder.categories_],
             "dropped": [_plain(column) for column in encoder.dropped_],
@@ -214,9 +216,11 @@ def _settings_from(settings: dict[str, Any], network: NetworkFactory | None) -> 
 
 def _array_to(array: NDArray[Any]) -> dict[str, Any]:
     values = array.tolist()
-    if array.dtype.kind == "O" and not all(isinstance(value, str) for value in values):
+    if array.dtype.kind not in "biufUO" or (
+        array.dtype.kind == "O" and not all(isinstance(value, str) for value in values)
+    ):
         raise InvalidParameterError(
-            "save can store labels that are texts, numbers or booleans; got mixed types "
+            "save can store labels that are all texts, numbers or booleans; got "
             f"{sorted({type(value).__name__ for value in values})}. Convert them to text first."
         )
     return {"dtype": "object" if array.dtype.kind == "O" else array.dtype.str, "values": values}
@@ -253,6 +257,7 @@ def _encoder_from(
     if refused:
         raise ModelFileError(f"{path} is refused: its preprocessing holds {sorted(refused)}.")
     encoder = TabularEncoder()
+    encoder.columns_ = columns["columns"]
     encoder.numbers_, encoder.categories_ = columns["numbers"], columns["categories"]
     encoder.dropped_ = columns["dropped"]
     encoder.transformer_ = skops.io.loads(content, trusted=sorted(TRUSTED_TYPES))
@@ -299,8 +304,8 @@ def _open_sealed(path: Path) -> dict[str, bytes]:
     """Return the members of a sealed file after checking every byte of it."""
     try:
         content = path.read_bytes()
-    except FileNotFoundError:
-        raise ModelFileError(f"There is no model file {path}.") from None
+    except OSError as error:
+        raise ModelFileError(f"No model file can be read at {path}: {error.strerror}.") from error
     body, seal = content[:-SEAL_LENGTH], content[-SEAL_LENGTH:]
     if not seal.startswith(SEAL) or not body.startswith(b"PK"):
         raise ModelFileError(

@@ -78,6 +78,7 @@ def violation(logits: Tensor, y: Tensor, threshold: float) -> Tensor:
     tensor([ True, False, False])
     """
     check_logits(logits, y)
+    check_labels(y, logits.shape[-1])
     check_threshold("threshold", threshold, "violation", logits.shape[-1])
     if not bool(torch.isfinite(logits).all()):
         raise InvalidDataError(
@@ -115,8 +116,22 @@ def confident_wrong(logits: Tensor, y: Tensor, threshold: float) -> Tensor:
     return (confidence(logits) >= threshold) & (logits.argmax(dim=-1) != y)
 
 
+def check_labels(y: Tensor, n_classes: int) -> None:
+    """Raise if a label is no class index."""
+    if y.numel() and not 0 <= int(y.min()) <= int(y.max()) < n_classes:
+        raise InvalidDataError(
+            f"`y` must hold class indices from 0 to {n_classes - 1}; got values from "
+            f"{int(y.min())} to {int(y.max())}. Leave out rows to be ignored."
+        )
+
+
 def check_logits(logits: Tensor, y: Tensor) -> None:
     """Raise unless logits and labels fit together; looks at shapes and types, not at values."""
+    for name, value in (("logits", logits), ("y", y)):
+        if not isinstance(value, Tensor):
+            raise InvalidDataError(
+                f"`{name}` must be a Tensor; got {type(value).__name__}. Use torch.as_tensor."
+            )
     if logits.ndim < 1 or logits.shape[-1] < 2:
         raise InvalidDataError(
             f"`logits` must have shape (..., K) with K >= 2 classes; got {tuple(logits.shape)}. "

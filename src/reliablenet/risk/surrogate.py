@@ -42,6 +42,8 @@ def zeta(s: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Tensor:
     tensor([0.0000, 1.0194, 1.0500])
     """
     check_smoothing(tau, m1, m2)
+    if not isinstance(s, Tensor):
+        raise InvalidDataError(f"zeta takes a Tensor; got {type(s).__name__}. Use torch.as_tensor.")
     return compute_zeta(s, tau, m1, m2)
 
 
@@ -187,6 +189,6 @@ def check_smoothing(tau: float, m1: float, m2: float, owner: str = "zeta") -> No
 
 
 def _not_empty(g: Tensor) -> Tensor:
-    if g.numel() == 0:
+    if isinstance(g, Tensor) and g.numel() == 0:
         raise InvalidDataError("`g` must hold at least one row; got an empty tensor.")
     return g

@@ -19,7 +19,7 @@ from reliablenet._checks import (
     parameter_error,
 )
 from reliablenet.errors import InvalidDataError, ReliableNetError
-from reliablenet.risk.event import check_logits
+from reliablenet.risk.event import check_labels, check_logits
 from reliablenet.risk.fused import StepGradient, step_gradient
 from reliablenet.risk.surrogate import M1, M2, check_smoothing
 
@@ -178,17 +178,23 @@ class JCWConstraint(nn.Module):
             self._checked = kind
         # tau of 0.01 needs more digits than half precision has
         half = logits.dtype in (torch.float16, torch.bfloat16)
-        step = step_gradient(
-            logits.float() if half else logits,
-            y,
-            self.multiplier,
-            loss_weight=loss_weight,
-            scale=self._scale,
-            threshold=self.threshold,
-            tau=self.tau,
-            m1=self.m1,
-            m2=self.m2,
-        )
+        try:
+            step = step_gradient(
+                logits.float() if half else logits,
+                y,
+                self.multiplier,
+                loss_weight=loss_weight,
+                scale=self._scale,
+                threshold=self.threshold,
+                tau=self.tau,
+                m1=self.m1,
+                m2=self.m2,
+            )
+        except RuntimeError:
+            check_labels(
+                y, logits.shape[-1]
+            )  # the usual cause; checking first would cost a step's worth
+            raise
         if torch.is_grad_enabled():
             self._pending.append((step.psi, len(y)))
         return step._replace(gradient=step.gradient.to(logits.dtype)) if half else step
