@@ -298,6 +298,8 @@ def test_logits_with_a_further_axis_are_refused_rather_than_weighted_wrongly():
     logits, y = batch(12)
     with pytest.raises(InvalidDataError, match="`logits`"):
         constraint_at(1.0).penalty(logits.reshape(4, 3, 3), y.reshape(4, 3))
+    with pytest.raises(InvalidDataError, match=r"n >= 1; got \(0, 3\)"):
+        constraint_at(1.0).penalty(logits[:0], y[:0])
 
 
 @pytest.mark.parametrize("label", [-1, 3])

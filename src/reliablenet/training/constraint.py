@@ -169,10 +169,10 @@ class JCWConstraint(nn.Module):
         kind = (logits.shape, y.shape, y.dtype)
         if kind != self._checked:
             check_logits(logits, y)
-            if logits.ndim != 2:
+            if logits.ndim != 2 or len(y) == 0:
                 raise InvalidDataError(
-                    f"`logits` given to JCWConstraint must have shape (n, K); got "
-                    f"{tuple(logits.shape)}. Flatten: logits.flatten(0, -2), y.flatten()."
+                    f"`logits` given to JCWConstraint must have shape (n, K) with n >= 1; got "
+                    f"{tuple(logits.shape)}. Flatten further axes: logits.flatten(0, -2)."
                 )
             check_threshold("threshold", self.threshold, "JCWConstraint", logits.shape[-1])
             self._checked = kind
@@ -191,9 +191,7 @@ class JCWConstraint(nn.Module):
                 m2=self.m2,
             )
         except RuntimeError:
-            check_labels(
-                y, logits.shape[-1]
-            )  # the usual cause; checking first would cost a step's worth
+            check_labels(y, logits.shape[-1])  # the usual cause, too dear to look for beforehand
             raise
         if torch.is_grad_enabled():
             self._pending.append((step.psi, len(y)))
