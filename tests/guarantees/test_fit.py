@@ -1,0 +1,28 @@
+"""The promise of a whole fit: train, choose the weights, choose the threshold, certify."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import reliablenet as rn
+from reliablenet.data import SyntheticBand
+
+ALPHA, RHO, FITS = 0.05, 0.05, 120
+SHORT = rn.Schedule(warmup_epochs=5, epochs_per_stage=2, max_stages=3, tau=0.1)
+
+
+def test_a_certified_fit_breaks_its_promise_in_at_most_rho_of_draws() -> None:
+    """Each fit has rows and a boundary of its own; 100,000 fresh rows tell its true JCW."""
+    certified = broken = 0
+    for seed in range(FITS):
+        band = SyntheticBand(seed)
+        rows, fresh = band.sample(1500), band.sample(100_000)
+        model = rn.ReliableClassifier(ALPHA, RHO, schedule=SHORT, random_state=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", rn.ConstraintWarning)
+            model.fit(rows.X, rows.y)
+        certified += model.certificate_.certified
+        broken += model.evaluate(fresh.X, fresh.y).jcw > ALPHA
+    assert certified > 0.9 * FITS
+    assert broken / FITS <= RHO + 3 * math.sqrt(RHO * (1 - RHO) / FITS)
