@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test lint check bench-speed clean
+.PHONY: demo test lint check bench-speed readme clean
 
 demo: $(INSTALLED)
 	$(BIN)/reliablenet demo
@@ -22,6 +22,10 @@ check: lint test
 
 bench-speed: $(INSTALLED)
 	$(BIN)/python benchmarks/speed.py
+
+# Shows what the demo prints today; run it after a change that alters results.
+readme: $(INSTALLED)
+	$(BIN)/python docs/refresh_readme.py
 
 # Reinstalled only when the pins or the project file change; torch in the same command, pinned.
 $(INSTALLED): constraints.txt pyproject.toml
