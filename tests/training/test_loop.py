@@ -13,7 +13,9 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from reliablenet.errors import InvalidParameterError, TrainingDivergedError
-from reliablenet.training import JCWConstraint, Optimisation, Rows, Schedule, mlp, train
+from reliablenet.risk import gap, violation
+from reliablenet.training import JCWConstraint, Optimisation, Rows, Schedule, loop, mlp, train
+from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.loop import TensorBatches
 
 SHORT = Schedule(warmup_epochs=5, epochs_per_stage=2, max_stages=4, tau=0.05, tau_decay=0.5)
@@ -396,3 +398,22 @@ def test_settings_of_the_optimiser_outside_their_domain_are_refused(settings):
 def test_the_defaults_of_the_optimiser_are_the_papers():
     paper = Optimisation(batch_size=256, learning_rate=1e-3, weight_decay=1e-4, clip_norm=5.0)
     assert Optimisation() == paper
+
+
+def test_the_stopping_rule_looks_at_the_weights_at_the_end_of_the_stage(run, monkeypatch):
+    """Algorithm 1 measures the bracket at the incumbent, not over the epoch that led to it."""
+    seen = []
+    measure = loop._Run.bracket_width
+
+    def spy(state, tau):
+        logits = evaluate_logits(state.network, state.rows.X)
+        g = violation(logits, state.rows.y, state.history.threshold)
+        seen.append((measure(state, tau), float(gap(g, tau)), state.history.records[-1].gap))
+        return seen[-1][0]
+
+    monkeypatch.setattr(loop._Run, "bracket_width", spy)
+    run(replace(SHORT, max_stages=2))
+    assert len(seen) == 2
+    for used, at_the_end, running in seen:
+        assert used == at_the_end
+        assert used != running

@@ -325,5 +325,6 @@ def _open_sealed(path: Path) -> dict[str, bytes]:
             if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
                 raise ModelFileError(f"{path} holds compressed members, which we never write.")
             return {entry.filename: archive.read(entry) for entry in entries}
+    # zipfile answers an unknown compression by NotImplementedError, encryption by RuntimeError
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
         raise ModelFileError(f"{path} is not a whole archive: {error}.") from error

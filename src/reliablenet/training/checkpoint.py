@@ -84,7 +84,7 @@ def restore(path: Path, run: _Run, key: str) -> None:
 
     def group(name: str) -> dict[str, Tensor]:
         start = f"{name}/"
-        return {key.removeprefix(start): t for key, t in tensors.items() if key.startswith(start)}
+        return {n.removeprefix(start): t for n, t in tensors.items() if n.startswith(start)}
 
     history = run.history
     history.threshold = float.fromhex(story["threshold"])

@@ -18,7 +18,8 @@ from torch import Tensor, nn
 
 from reliablenet._checks import check_count, check_positive
 from reliablenet.errors import InvalidDataError, TrainingDivergedError
-from reliablenet.risk.surrogate import M1, M2, phi, psi
+from reliablenet.risk.event import compute_violation
+from reliablenet.risk.surrogate import M1, M2, gap, phi, psi
 from reliablenet.training import checkpoint
 from reliablenet.training.constraint import JCWConstraint
 from reliablenet.training.forward import evaluate_logits
@@ -215,11 +216,17 @@ class _Run:
             self.keep_weights()
         if constraint is not None and self.schedule.ends_stage(epoch):
             floor = self.settings.m1 * tau if self.schedule.above_floor else 0.0
-            if record.gap - floor <= self.schedule.tolerance:
+            if self.bracket_width(tau) - floor <= self.schedule.tolerance:
                 self.history.stopped = f"the bracket is tight at tau = {tau:g}"
             constraint.tighten()
         if epoch == self.schedule.epochs:
             self.history.stopped = self.history.stopped or "all epochs of the schedule are done"
+
+    def bracket_width(self, tau: float) -> float:
+        """Return the gap over the training rows at the weights of this moment."""
+        logits = evaluate_logits(self.network, self.rows.X)
+        g = compute_violation(logits, self.rows.y, self.history.threshold)
+        return float(gap(g, tau, self.settings.m1, self.settings.m2))
 
     def keep_weights(self) -> None:
         """Make the weights of this moment the ones to return."""
