@@ -36,10 +36,16 @@ if TYPE_CHECKING:
         TrainingDivergedError,
     )
     from reliablenet.methods import (
+        CertifiedThreshold,
+        ConfidenceThreshold,
+        ConformalRiskControl,
         Decisions,
+        DeepGamblersClassifier,
         ERMClassifier,
         ReliableClassifier,
         SelectiveClassifier,
+        SelectiveNetClassifier,
+        TemperatureScaling,
         load,
     )
     from reliablenet.risk import gap, phi, psi, violation, zeta
@@ -70,10 +76,16 @@ _HOME = {
         "TrainingDivergedError",
     ),
     "methods": (
+        "CertifiedThreshold",
+        "ConfidenceThreshold",
+        "ConformalRiskControl",
         "Decisions",
+        "DeepGamblersClassifier",
         "ERMClassifier",
         "ReliableClassifier",
         "SelectiveClassifier",
+        "SelectiveNetClassifier",
+        "TemperatureScaling",
         "load",
     ),
     "risk": ("gap", "phi", "psi", "violation", "zeta"),
@@ -83,8 +95,12 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "Certificate",
+    "CertifiedThreshold",
+    "ConfidenceThreshold",
+    "ConformalRiskControl",
     "ConstraintWarning",
     "Decisions",
+    "DeepGamblersClassifier",
     "ERMClassifier",
     "FoldWarning",
     "InvalidDataError",
@@ -97,6 +113,8 @@ __all__ = [
     "ReliableNetError",
     "Schedule",
     "SelectiveClassifier",
+    "SelectiveNetClassifier",
+    "TemperatureScaling",
     "TrainingDivergedError",
     "__version__",
     "certification_power",

@@ -108,8 +108,10 @@ def test_a_network_of_ones_own_needs_its_factory(tmp_path) -> None:
     np.testing.assert_array_equal(
         rn.load(path, network=linear).predict_proba(table), fitted.predict_proba(table)
     )
-    with pytest.raises(rn.ModelFileError, match="cannot be read"):
+    with pytest.raises(rn.InvalidDataError, match="`network` of ERMClassifier must return 2 outputs"):
         rn.load(path, network=lambda d, k: nn.Linear(d, k + 1))
+    with pytest.raises(rn.ModelFileError, match="cannot be read"):
+        rn.load(path, network=lambda d, k: nn.Linear(d, k, bias=False))
 
 
 def test_one_changed_byte_anywhere_is_refused(path) -> None:

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from reliablenet.training import mlp
-from reliablenet.training.forward import CHUNK, evaluate_logits, evaluate_proba
+from reliablenet.training.forward import CHUNK, evaluate_logits
 
 MANY = 20_000
 
@@ -66,12 +66,6 @@ def test_the_layout_in_memory_does_not_change_the_bits(network, rows, view):
 def test_logits_are_those_of_the_network(network, rows):
     with torch.no_grad():
         torch.testing.assert_close(evaluate_logits(network, rows[:1000]), network(rows[:1000]))
-
-
-def test_probabilities_are_the_softmax_in_double_precision(network, rows):
-    proba = evaluate_proba(network, rows[:100])
-    assert proba.dtype == torch.float64
-    assert torch.equal(proba, torch.softmax(evaluate_logits(network, rows[:100]).double(), -1))
 
 
 def test_images_keep_their_axes():

@@ -31,9 +31,9 @@ class Fold:
 
     def __post_init__(self) -> None:
         rows = self.X.shape[0] if hasattr(self.X, "shape") else len(self.X)
-        if rows != len(self.y) or rows == 0:
+        if rows != len(self.y):
             raise InvalidDataError(
-                f"A fold needs one label for each of its rows, and at least one row; "
+                "A fold needs one label for each of its rows; "
                 f"got {rows} rows and {len(self.y)} labels."
             )
 
@@ -76,17 +76,12 @@ def fold_counts(
     >>> fold_counts(569), fold_counts(100), fold_counts(50_000)
     ((331, 85, 153), (45, 15, 40), (35000, 7500, 7500))
     """
-    if isinstance(fold_sizes, str):
-        if fold_sizes != "auto":
-            raise _sizes_error(fold_sizes)
+    if _is_auto(fold_sizes):
         selection = _floor(SELECTION_SHARE * n)
         wanted = max(_floor(CERTIFICATION_SHARE * n), rows_for_errors(AFFORDED_ERRORS, alpha, rho))
         certification = min(wanted, _floor(CERTIFICATION_LIMIT * n))
     else:
-        shares = list(fold_sizes) if isinstance(fold_sizes, Iterable) else []
-        fits = len(shares) == 3 and all(is_real(share) and 0 < share < 1 for share in shares)
-        if not fits or not math.isclose(sum(shares), 1.0, abs_tol=1e-9):
-            raise _sizes_error(fold_sizes)
+        shares = _check_shares(fold_sizes)
         selection = max(_floor(shares[1] * n), 1)
         certification = n - _floor(shares[0] * n) - selection
     selection, certification = max(selection, 1), max(certification, 1)
@@ -97,6 +92,37 @@ def fold_counts(
             f"{n}, which leaves {max(train, 0)} for training. Give more rows or folds of your own."
         )
     return train, selection, certification
+
+
+def holdout_counts(n: int, fold_sizes: FoldSizes = "auto") -> tuple[int, int, int]:
+    """Return how many of n rows go to each fold if there is nothing to train.
+
+    Parameters
+    ----------
+    n : int
+    fold_sizes : "auto" or three shares that sum to 1
+        "auto" halves the rows; of three shares, that of training goes to the other two in
+        proportion.
+
+    Returns
+    -------
+    tuple of three int
+
+    Examples
+    --------
+    >>> holdout_counts(101), holdout_counts(1000, (0.4, 0.2, 0.4))
+    ((0, 50, 51), (0, 333, 667))
+    """
+    if n < 2:
+        raise InvalidDataError(
+            f"Two folds, selection and certification, need at least 2 rows; got n_samples = {n}."
+        )
+    part = 0.5
+    if not _is_auto(fold_sizes):
+        _, selection, certification = _check_shares(fold_sizes)
+        part = selection / (selection + certification)
+    count = min(max(_floor(part * n), 1), n - 1)
+    return 0, count, n - count
 
 
 def cut_rows(
@@ -179,10 +205,19 @@ def _floor(value: float) -> int:
     return math.floor(value + 1e-9)  # 0.15 * 20 is 3 rows, whatever the last bit says
 
 
-def _sizes_error(got: object) -> Exception:
-    return parameter_error(
-        "fold_sizes",
-        "fit",
-        'be "auto" or three shares in (0, 1) that sum to 1: training, selection, certification',
-        got,
-    )
+def _is_auto(fold_sizes: Any) -> bool:
+    return isinstance(fold_sizes, str) and fold_sizes == "auto"
+
+
+def _check_shares(fold_sizes: Any) -> list[float]:
+    listed = isinstance(fold_sizes, Iterable) and not isinstance(fold_sizes, str)
+    shares = list(fold_sizes) if listed else []
+    fits = len(shares) == 3 and all(is_real(share) and 0 < share < 1 for share in shares)
+    if not fits or not math.isclose(sum(shares), 1.0, abs_tol=1e-9):
+        raise parameter_error(
+            "fold_sizes",
+            "fit",
+            'be "auto" or three shares in (0, 1) that sum to 1: training, selection, certification',
+            fold_sizes,
+        )
+    return shares

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -84,10 +85,17 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         Rows with a score at or above it are accepted; ``inf`` where no certificate could be had.
     certificate_ : Certificate
         What the certification fold proves about the rule.
+    selection_threshold_ : float
+        The threshold that the selection fold suggests, fixed before the certification fold was
+        opened; NaN where there was no selection fold.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if fitted on a data frame with text column names.
     """
+
+    # Whether the method is a rule with a promise of its own, to be followed with or without a
+    # certificate; see docs/decisions/0007.
+    _acts_uncertified: ClassVar[bool] = False
 
     alpha: float
     rho: float
@@ -98,6 +106,7 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     classes_: NDArray[Any]
     threshold_: float
     certificate_: Certificate
+    selection_threshold_: float
 
     # What a method brings.
 
@@ -124,6 +133,30 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
                 "threshold", owner, 'be "certified", "selection" or a number', self.threshold
             )
 
+    def _find_classes(self, labels: NDArray[Any]) -> NDArray[Any]:
+        """Return the classes in the order of the columns of the probabilities."""
+        classes: NDArray[Any] = np.unique(labels)
+        if len(classes) < 2:
+            raise InvalidDataError(
+                f"`y` of {type(self).__name__} must hold at least two classes; got 1 class: "
+                f"{classes.tolist()}."
+            )
+        return classes
+
+    def _check_threshold(self, threshold: float) -> None:
+        """Raise on a threshold that no score can be compared with."""
+        check_threshold("threshold", threshold, type(self).__name__, len(self.classes_))
+
+    def _fold_counts(self, n: int, given: Sequence[bool]) -> tuple[int, int, int]:
+        """Return how many of n rows go to each fold; what is given is not cut, but trained on."""
+        counts = [n, 0, 0]
+        if not all(given):
+            wanted = fold_counts(n, self.fold_sizes, self.alpha, self.rho)
+            counts[1:] = [
+                0 if there else count for there, count in zip(given, wanted[1:], strict=True)
+            ]
+        return n - counts[1] - counts[2], counts[1], counts[2]
+
     # What every method shares.
 
     @with_callbacks
@@ -143,20 +176,7 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         -------
         self
         """
-        self._check_settings()
-        X = self._check_rows(X, y, reset=True)
-        labels = self._check_labels(X, y, "y")
-        check_classification_targets(labels)
-        self.classes_ = np.unique(labels)
-        owner = type(self).__name__
-        if len(self.classes_) < 2:
-            raise InvalidDataError(
-                f"`y` of {owner} must hold at least two classes; got 1 class: "
-                f"{self.classes_.tolist()}."
-            )
-        if not isinstance(self.threshold, str):
-            check_threshold("threshold", self.threshold, owner, len(self.classes_))
-        random = check_random_state(self.random_state)
+        X, labels, random = self._begin(X, y)
         folds = self._make_folds(X, labels, selection, certification, random)
         self._warn_of_missing_classes(folds)
         self._fit_folds(folds.train, folds.selection, int(random.randint(2**31 - 1)))
@@ -241,6 +261,31 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
 
     # How it is done.
 
+    def _begin(
+        self, X: Any, y: Any, classes: NDArray[Any] | None = None
+    ) -> tuple[Any, NDArray[Any], np.random.RandomState]:
+        """Check settings, rows and labels, and learn the classes unless they are known."""
+        self._check_settings()
+        X = self._check_rows(X, y, reset=True)
+        labels = self._check_labels(X, y, "y")
+        check_classification_targets(labels)
+        self.classes_ = self._find_classes(labels) if classes is None else classes
+        if not isinstance(self.threshold, str):
+            self._check_threshold(self.threshold)
+        return X, labels, check_random_state(self.random_state)
+
+    def _fit_scores(self, train: Fold, selection: Fold, classes: NDArray[Any]) -> Self:
+        """Fit all but the rule, for a method that wraps this one and brings its own.
+
+        The certification fold stays with the wrapping method; alone, this one defers every row.
+        """
+        X, labels, random = self._begin(train.X, train.y, classes)
+        rows = Fold(X, class_indices(labels, classes, "fit"))
+        chosen = self._check_fold(selection, "selection")
+        self._fit_folds(rows, chosen, int(random.randint(2**31 - 1)))
+        self.selection_threshold_, self.threshold_ = math.nan, math.inf
+        return self
+
     def _accepted(self, score: NDArray[np.float64]) -> NDArray[np.bool_]:
         return score >= self.threshold_
 
@@ -295,26 +340,19 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         """Return folds whose labels are class indices, cutting those that were not given."""
         indices = class_indices(y, self.classes_, "fit")
         given = [
-            self._given_fold(selection, "selection"),
-            self._given_fold(certification, "certification"),
+            None if pair is None else self._check_fold(pair, name)
+            for name, pair in (("selection", selection), ("certification", certification))
         ]
-        counts = [len(indices), 0, 0]
-        if None in given:
-            counts = list(fold_counts(len(indices), self.fold_sizes, self.alpha, self.rho))
-            for position, fold in enumerate(given, start=1):
-                if fold is not None:  # its share stays with training
-                    counts[0], counts[position] = counts[0] + counts[position], 0
+        counts = self._fold_counts(len(indices), [fold is not None for fold in given])
         parts = cut_rows(indices, counts, random)
         return Folds(
             *(
-                fold or Fold(_safe_indexing(X, part), indices[part])
+                Fold(_safe_indexing(X, part), indices[part]) if fold is None else fold
                 for fold, part in zip([None, *given], parts, strict=True)
             )
         )
 
-    def _given_fold(self, pair: Any, name: str) -> Fold | None:
-        if pair is None:
-            return None
+    def _check_fold(self, pair: Any, name: str) -> Fold:
         try:
             X, y = (pair.X, pair.y) if isinstance(pair, Fold) else pair
         except (TypeError, ValueError):
@@ -327,7 +365,7 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         gaps = []
         for name, fold in vars(folds).items():
             missing = self.classes_[np.bincount(fold.y, minlength=len(self.classes_)) == 0]
-            if len(missing):
+            if len(missing) and len(fold):  # a method that trains nothing has no training fold
                 gaps.append(f"{name} fold: {missing[:10].tolist()}")
         if gaps:
             where = "; ".join(gaps)
@@ -341,23 +379,31 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
 
     def _fix_rule(self, folds: Folds) -> None:
         """Choose the threshold and open the certification fold, in this order unless monotone."""
-        fixed: float | None = None
-        if self.threshold == "selection":
-            fixed = self._selection_threshold(folds.selection)
-        elif not isinstance(self.threshold, str):
-            fixed = float(self.threshold)
+        chosen = len(folds.selection) > 0
+        self.selection_threshold_ = (
+            self._selection_threshold(folds.selection) if chosen else math.nan
+        )
         outputs = self._outputs(folds.certification.X)
         rows = (outputs.proba, folds.certification.y)
-        if fixed is None:
+        if self.threshold == "certified":
             found = certified_threshold(*rows, self.alpha, self.rho, score=outputs.score)
         else:
-            found = certify(*rows, fixed, self.alpha, self.rho, score=outputs.score)
-        self.certificate_ = found
-        self.threshold_ = found.threshold if found.certified else math.inf
+            fixed = self.selection_threshold_ if self.threshold == "selection" else self.threshold
+            found = certify(*rows, float(fixed), self.alpha, self.rho, score=outputs.score)
+        self._adopt(found)
         if not found.certified:
+            acts = self.threshold_ < math.inf
+            action = (
+                f"acts from {self.threshold_:.4g} on without it" if acts else "defers every row"
+            )
             warnings.warn(
-                f"{type(self).__name__} got no certificate, so every row will be deferred: "
-                f"{found.reason}.",
+                f"{type(self).__name__} got no certificate and {action}: {found.reason}.",
                 NotCertifiedWarning,
                 stacklevel=4,
             )
+
+    def _adopt(self, certificate: Certificate) -> None:
+        """Act by a certified rule, and on nothing without one, unless the rule is the method."""
+        self.certificate_ = certificate
+        acts = certificate.certified or self._acts_uncertified
+        self.threshold_ = certificate.threshold if acts else math.inf

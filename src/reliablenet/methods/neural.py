@@ -19,10 +19,11 @@ from reliablenet.data.tabular import TabularEncoder
 from reliablenet.errors import ConstraintWarning, InvalidDataError
 from reliablenet.methods.base import Outputs, SelectiveClassifier
 from reliablenet.risk.surrogate import M1, M2
-from reliablenet.training.forward import evaluate_proba
+from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.history import History
 from reliablenet.training.loop import Optimisation, Rows, train
 from reliablenet.training.networks import mlp
+from reliablenet.training.objective import Objective
 from reliablenet.training.progress import progress
 from reliablenet.training.schedule import Schedule
 
@@ -63,6 +64,14 @@ class NeuralClassifier(SelectiveClassifier):
     def _schedule(self) -> Schedule:
         """Return the schedule to train by."""
 
+    def _objective(self) -> Objective:
+        """Return what unconstrained epochs minimise."""
+        return Objective()
+
+    def _build_network(self, seed: int) -> nn.Module:
+        """Return a network with its first weights, a function of the seed."""
+        return self._from_factory(len(self.classes_), seed)
+
     def _training_threshold(self) -> float | None:
         """Return the threshold of the constraint, None to take it from the selection fold."""
         return None
@@ -76,6 +85,7 @@ class NeuralClassifier(SelectiveClassifier):
         owner = type(self).__name__
         self._optimisation()
         self._schedule()
+        self._objective()
         if self.checkpoint not in ("selection", "last"):
             raise parameter_error("checkpoint", owner, 'be "selection" or "last"', self.checkpoint)
         if self.verbose not in (True, False, "auto"):
@@ -105,7 +115,6 @@ class NeuralClassifier(SelectiveClassifier):
         rows, chosen = (self._tensors(fold) for fold in (train_fold, selection))
         self.input_shape_ = tuple(rows.X.shape[1:])
         self.network_ = self._build_network(seed).to(self.device)
-        self._check_network(rows.X[:2])
         schedule = self._schedule()
         m1, m2 = self._surrogate()
         data = {"X": train_fold.X, "y": self.classes_[train_fold.y]}
@@ -131,6 +140,7 @@ class NeuralClassifier(SelectiveClassifier):
                 chosen,
                 alpha=self.alpha,
                 schedule=schedule,
+                objective=self._objective(),
                 optimisation=self._optimisation(),
                 threshold=self._training_threshold(),
                 keep="last" if self.checkpoint == "last" else "selection",
@@ -146,7 +156,11 @@ class NeuralClassifier(SelectiveClassifier):
             warnings.warn(advice, ConstraintWarning, stacklevel=5)
 
     def _outputs(self, X: Any) -> Outputs:
-        return Outputs(evaluate_proba(self.network_, self._encode(X)).cpu().numpy())
+        objective = self._objective()
+        # float64: near 1, float32 would merge scores into ties
+        outputs = evaluate_logits(self.network_, self._encode(X)).double()
+        proba, score = torch.softmax(objective.logits(outputs), -1), objective.score(outputs)
+        return Outputs(proba.cpu().numpy(), None if score is None else score.cpu().numpy())
 
     def _encode(self, X: Any) -> Tensor:
         matrix = np.asarray(X, np.float32) if self.encoder_ is None else self.encoder_.transform(X)
@@ -155,25 +169,25 @@ class NeuralClassifier(SelectiveClassifier):
     def _tensors(self, fold: Fold) -> Rows:
         return Rows(self._encode(fold.X), torch.from_numpy(fold.y.astype(np.int64)).to(self.device))
 
-    def _build_network(self, seed: int) -> nn.Module:
+    def _from_factory(self, width: int, seed: int) -> nn.Module:
+        """Return what the factory makes for a number of outputs, checked with one row of zeros."""
         shape = self.input_shape_
         factory = NETWORKS[self.network] if isinstance(self.network, str) else self.network
+        owner = type(self).__name__
         with torch.random.fork_rng([]):  # initialisation draws from torch's global generator
             torch.manual_seed(seed)
-            network = factory(shape[0] if len(shape) == 1 else shape, len(self.classes_))
-        if not isinstance(network, nn.Module):
-            raise parameter_error(
-                "network", type(self).__name__, "return an nn.Module", type(network).__name__
+            network = factory(shape[0] if len(shape) == 1 else shape, width)
+            if not isinstance(network, nn.Module):
+                raise parameter_error(
+                    "network", owner, "return an nn.Module", type(network).__name__
+                )
+            returned = tuple(evaluate_logits(network, torch.zeros(1, *shape)).shape)
+        if returned != (1, width):
+            raise InvalidDataError(
+                f"`network` of {owner} must return {width} outputs a row "
+                f"({len(self.classes_)} classes); for 1 row it returned shape {returned}."
             )
         return network
-
-    def _check_network(self, sample: Tensor) -> None:
-        shape = tuple(evaluate_proba(self.network_, sample).shape)
-        if shape != (len(sample), len(self.classes_)):
-            raise InvalidDataError(
-                f"`network` of {type(self).__name__} must return one logit for each of the "
-                f"{len(self.classes_)} classes; for {len(sample)} rows it returned shape {shape}."
-            )
 
     def _as_if_stopped_here(self) -> dict[str, Any]:
         """Return what a callback needs to try the network in mid-training; it defers every row."""

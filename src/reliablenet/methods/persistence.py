@@ -28,9 +28,11 @@ from reliablenet._version import __version__
 from reliablenet.certificate import Certificate
 from reliablenet.data.tabular import TabularEncoder
 from reliablenet.errors import InvalidParameterError, ModelFileError, ReliableNetError
+from reliablenet.methods.deep_gamblers import DeepGamblersClassifier
 from reliablenet.methods.erm import ERMClassifier
 from reliablenet.methods.neural import NetworkFactory, NeuralClassifier
 from reliablenet.methods.reliable import ReliableClassifier
+from reliablenet.methods.selectivenet import SelectiveNetClassifier
 from reliablenet.training.forward import CHUNK
 from reliablenet.training.history import EpochRecord, History
 from reliablenet.training.schedule import Schedule
@@ -46,8 +48,10 @@ MEMBERS = (
     "history.json",
 )
 CLASSES: dict[str, type[NeuralClassifier]] = {
+    "DeepGamblersClassifier": DeepGamblersClassifier,
     "ERMClassifier": ERMClassifier,
     "ReliableClassifier": ReliableClassifier,
+    "SelectiveNetClassifier": SelectiveNetClassifier,
 }
 # What our own preprocessing contains beyond the types that skops trusts by itself.
 TRUSTED_TYPES = frozenset({"numpy.dtype"})
@@ -125,10 +129,8 @@ def load(path: str | Path, *, network: NetworkFactory | None = None) -> Any:
         model.n_features_in_ = manifest["n_features"]
         if manifest["feature_names"] is not None:
             model.feature_names_in_ = np.array(manifest["feature_names"], dtype=object)
-        model.certificate_ = Certificate.from_json(parts["certificate.json"].decode())
-        model.threshold_ = model.certificate_.threshold
-        if not model.certificate_.certified:
-            model.threshold_ = math.inf
+        model._adopt(Certificate.from_json(parts["certificate.json"].decode()))
+        model.selection_threshold_ = float(manifest["selection_threshold"])
         model.history_ = _history_from(parts["history.json"].decode())
         if isinstance(model, ReliableClassifier):
             model.training_threshold_ = model.history_.threshold
@@ -156,6 +158,7 @@ def _manifest(model: NeuralClassifier) -> dict[str, Any]:
         "settings": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
         "classes": _array_to(model.classes_),
         "n_features": model.n_features_in_,
+        "selection_threshold": str(model.selection_threshold_),  # may be inf, which JSON lacks
         "feature_names": None if names is None else [str(name) for name in names],
         "input_shape": list(model.input_shape_),
         "encoder": None

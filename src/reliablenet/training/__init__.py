@@ -4,6 +4,7 @@ from reliablenet.training.constraint import JCWConstraint
 from reliablenet.training.history import EpochRecord, History
 from reliablenet.training.loop import Optimisation, Rows, train
 from reliablenet.training.networks import Network, mlp
+from reliablenet.training.objective import Objective
 from reliablenet.training.schedule import Schedule
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "History",
     "JCWConstraint",
     "Network",
+    "Objective",
     "Optimisation",
     "Rows",
     "Schedule",

@@ -39,8 +39,3 @@ def evaluate_logits(network: nn.Module, X: Tensor) -> Tensor:
         for module, training in modes:  # one by one: some may be frozen in evaluation mode
             module.training = training
     return torch.cat(outputs)
-
-
-def evaluate_proba(network: nn.Module, X: Tensor) -> Tensor:
-    """Return class probabilities as float64: near 1, float32 would merge scores into ties."""
-    return torch.softmax(evaluate_logits(network, X).double(), dim=-1)

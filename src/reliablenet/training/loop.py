@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from reliablenet._checks import check_count, check_positive
+from reliablenet._checks import check_count, check_positive, parameter_error
 from reliablenet.errors import InvalidDataError, TrainingDivergedError
 from reliablenet.risk.event import compute_violation
 from reliablenet.risk.surrogate import M1, M2, gap, phi, psi
@@ -24,6 +24,7 @@ from reliablenet.training import checkpoint
 from reliablenet.training.constraint import JCWConstraint
 from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.history import NAN, EpochRecord, History
+from reliablenet.training.objective import Objective
 from reliablenet.training.schedule import Schedule
 
 Keep = Literal["selection", "last"]
@@ -88,6 +89,7 @@ def train(
     *,
     alpha: float,
     schedule: Schedule,
+    objective: Objective | None = None,
     optimisation: Optimisation | None = None,
     threshold: float | None = None,
     keep: Keep = "selection",
@@ -109,6 +111,8 @@ def train(
         Budget.
     schedule : Schedule
         Without stages this is plain ERM.
+    objective : Objective, optional
+        What to minimise instead of cross-entropy; only without stages.
     optimisation : Optimisation, optional
     threshold : float, optional
         Training threshold; by default the schedule's quantile of the confidences of the selection
@@ -132,7 +136,15 @@ def train(
     History
     """
     settings = _Settings(
-        alpha, schedule, optimisation or Optimisation(), threshold, keep, seed, m1, m2
+        alpha,
+        schedule,
+        objective or Objective(),
+        optimisation or Optimisation(),
+        threshold,
+        keep,
+        seed,
+        m1,
+        m2,
     )
     devices = [] if rows.X.device.type == "cpu" else [rows.X.device]
     with torch.random.fork_rng(devices):  # the caller's random state stays as it was
@@ -145,7 +157,7 @@ def train(
             run.one_epoch()
             if after_epoch is not None and after_epoch(run.history) and not run.history.stopped:
                 run.history.stopped = "a callback asked for it"
-                if not run.kept:  # in the warm-up of constrained training, which is never kept
+                if not run.kept:  # in a warm-up, which is never kept otherwise
                     run.fix_threshold()
                     run.keep_weights()
             if checkpoint_file is not None:
@@ -161,12 +173,19 @@ class _Settings:
 
     alpha: float
     schedule: Schedule
+    objective: Objective
     optimisation: Optimisation
     threshold: float | None
     keep: Keep
     seed: int
     m1: float
     m2: float
+
+    def __post_init__(self) -> None:
+        if self.schedule.max_stages and type(self.objective) is not Objective:
+            raise parameter_error(
+                "objective", "train", "be left out in constrained training", self.objective
+            )
 
 
 class _Run:
@@ -180,6 +199,7 @@ class _Run:
         self.selection = selection
         self.settings = settings
         self.schedule = settings.schedule
+        self.objective = settings.objective
         optimisation = settings.optimisation
         self.optimiser = torch.optim.Adam(
             network.parameters(),
@@ -205,7 +225,7 @@ class _Run:
         constraint = self.constraint
         tau = NAN if constraint is None else constraint.tau
         try:
-            loss, g = self.pass_over_batches()
+            loss, g = self.pass_over_batches(epoch)
         except InvalidDataError as error:  # the constraint met logits that are not finite
             raise self.diverged(epoch, stage, NAN) from error
         record = self.measure(epoch, stage, tau, loss, g)
@@ -234,8 +254,8 @@ class _Run:
         self.kept = copy.deepcopy(self.network.state_dict())
 
     def fix_threshold(self) -> None:
-        """Set the training threshold on the selection fold, unless it was given."""
-        if math.isnan(self.history.threshold):
+        """Set the training threshold on the selection fold, unless it was given or none is needed."""
+        if self.schedule.max_stages and math.isnan(self.history.threshold):
             logits = evaluate_logits(self.network, self.selection.X)
             self.history.threshold = training_threshold(
                 logits, self.selection.y, self.schedule.threshold_quantile
@@ -257,7 +277,7 @@ class _Run:
             m2=self.settings.m2,
         ).to(self.rows.X.device)
 
-    def pass_over_batches(self) -> tuple[float, Tensor | None]:
+    def pass_over_batches(self, epoch: int) -> tuple[float, Tensor | None]:
         """Update the weights once for every batch; return the mean loss and the violations met."""
         network, optimiser, constraint = self.network, self.optimiser, self.constraint
         parameters = list(network.parameters())
@@ -265,13 +285,13 @@ class _Run:
         network.train()
         for X, y in self.batches:
             optimiser.zero_grad()
-            logits = network(X)
+            outputs = network(X)
             if constraint is None:
-                loss = nn.functional.cross_entropy(logits, y)
+                loss = self.objective.loss(outputs, y, epoch)
                 loss.backward()
                 likelihoods.append(loss.detach().mul_(-len(y)).view(1, 1))
             else:
-                step = constraint.backward(logits, y)
+                step = constraint.backward(outputs, y)
                 likelihoods.append(step.log_likelihood)
                 violations.append(step.g)
             nn.utils.clip_grad_norm_(parameters, self.settings.optimisation.clip_norm)
@@ -296,12 +316,12 @@ class _Run:
     ) -> EpochRecord:
         """Evaluate the selection fold and put the epoch into one record."""
         alpha, y = self.history.alpha, self.selection.y
-        log_proba = torch.log_softmax(evaluate_logits(self.network, self.selection.X).double(), -1)
-        top, predicted = log_proba.max(-1)
+        outputs = evaluate_logits(self.network, self.selection.X).double()
+        top, predicted = torch.softmax(self.objective.logits(outputs), -1).max(-1)
         right = predicted == y
         coverage = jcw = throughput = NAN
         if not math.isnan(self.history.threshold):
-            accepted = top.exp() >= self.history.threshold
+            accepted = top >= self.history.threshold
             coverage = float(accepted.double().mean())
             throughput = float((accepted & right).double().mean())
             jcw = float((accepted & ~right).double().mean())
@@ -318,7 +338,7 @@ class _Run:
             phi=outer,
             gap=outer + inner - 1.0,
             jcw_train=NAN if g is None else float((g > 0).double().mean()),
-            loss_selection=-float(log_proba.gather(-1, y.unsqueeze(-1)).mean()),
+            loss_selection=float(self.objective.loss(outputs, y, self.schedule.epochs)),
             accuracy=float(right.double().mean()),
             jcw_selection=jcw,
             coverage=coverage,
@@ -331,7 +351,7 @@ class _Run:
     def is_best(self, record: EpochRecord) -> bool:
         """Tell whether this epoch's weights replace those kept so far."""
         constrained = self.schedule.max_stages > 0
-        if constrained and record.stage == 0:
+        if (constrained and record.stage == 0) or self.objective.is_warmup(record.epoch):
             return False
         if self.settings.keep == "last" or self.history.chosen_epoch == 0:
             return True

@@ -1,0 +1,60 @@
+"""`AbstainingClassifier`: what methods that learn when to abstain have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import ClassifierMixin
+
+from reliablenet._checks import check_threshold, parameter_error
+from reliablenet.methods.base import Outputs
+from reliablenet.methods.neural import NeuralClassifier
+from reliablenet.training.schedule import Schedule
+
+
+class _ScoreSetting:
+    """A parameter that shares its name with scikit-learn's method `score`.
+
+    Setting it stores the parameter, reading it gives the method; `get_params` reads the stored one.
+    """
+
+    def __set__(self, instance: Any, value: str) -> None:
+        vars(instance)["score"] = value
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        method = ClassifierMixin.score
+        return method if instance is None else method.__get__(instance, owner)
+
+
+class AbstainingClassifier(NeuralClassifier):
+    """A network with an acceptance score of its own, trained without the constraint.
+
+    With ``score="softmax"`` the top class probability takes the place of the learned score.
+    """
+
+    epochs: int
+    score: Any = _ScoreSetting()
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the settings by name."""
+        settings: dict[str, Any] = super().get_params(deep)
+        return settings | {"score": vars(self)["score"]}
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        score = vars(self)["score"]
+        if score not in ("native", "softmax"):
+            raise parameter_error("score", type(self).__name__, 'be "native" or "softmax"', score)
+
+    def _check_threshold(self, threshold: float) -> None:
+        if vars(self)["score"] == "softmax":
+            super()._check_threshold(threshold)
+        else:  # the learned score may take any value from 0 to 1
+            check_threshold("threshold", threshold, type(self).__name__)
+
+    def _schedule(self) -> Schedule:
+        return Schedule.erm(self.epochs)
+
+    def _outputs(self, X: Any) -> Outputs:
+        outputs = super()._outputs(X)
+        return outputs if vars(self)["score"] == "native" else Outputs(outputs.proba)

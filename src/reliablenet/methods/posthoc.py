@@ -1,0 +1,243 @@
+"""Rules around any classifier: a certified, empirical or conformal threshold, and a temperature."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import log_softmax, softmax
+
+from reliablenet.certificate import conformal_threshold
+from reliablenet.data.folds import Fold
+from reliablenet.errors import FoldWarning
+from reliablenet.methods.base import Outputs
+from reliablenet.methods.wrapping import WrappingClassifier
+
+LEAST_PROBABILITY = float(np.finfo(np.float64).eps)  # a forest's flat zero becomes a finite logit
+LARGEST_TEMPERATURE = 100.0
+
+
+class CertifiedThreshold(WrappingClassifier):
+    """The smallest threshold on a classifier's confidence that the certification fold certifies.
+
+    Parameters
+    ----------
+    estimator : classifier, fitted or not
+    alpha, rho : float in (0, 1)
+        Budget and allowed failure probability of the certificate.
+    fold_sizes, random_state
+        As for `ReliableClassifier`. Around a fitted classifier all rows certify: there is nothing to
+        train or to choose.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+    threshold_, certificate_, classes_
+        As for `ReliableClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from reliablenet.data import SyntheticBand
+    >>> band = SyntheticBand(seed=0)
+    >>> past, held_out = band.sample(2000), band.sample(2000)
+    >>> model = LogisticRegression().fit(past.X, past.y)
+    >>> clf = CertifiedThreshold(model, alpha=0.05).fit(held_out.X, held_out.y)
+    >>> clf.certificate_.certified, clf.certificate_.n
+    (True, 2000)
+    """
+
+    threshold = "certified"
+
+    def _holdout_counts(self, n: int) -> tuple[int, int, int]:
+        return 0, 0, n
+
+
+class ConfidenceThreshold(WrappingClassifier):
+    """The most permissive threshold whose observed JCW on the selection fold is within alpha.
+
+    It acts by this rule whether the certification fold certifies it or not (a warning tells).
+    Having spent the budget to the last row on the selection fold, it seldom gets a certificate.
+
+    Parameters
+    ----------
+    estimator : classifier, fitted or not
+    alpha, rho : float in (0, 1)
+        Budget and allowed failure probability of the certificate.
+    fold_sizes, random_state
+        As for `ReliableClassifier`.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+    threshold_, certificate_, classes_
+        As for `ReliableClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from reliablenet.data import SyntheticBand
+    >>> rows = SyntheticBand(seed=0).sample(4000)
+    >>> with warnings.catch_warnings(action="ignore"):  # no certificate, as is to be expected
+    ...     clf = ConfidenceThreshold(LogisticRegression(), random_state=0).fit(rows.X, rows.y)
+    >>> clf.threshold_ == clf.selection_threshold_, clf.certificate_.kind
+    (True, 'fixed')
+    """
+
+    threshold = "selection"
+    _acts_uncertified: ClassVar[bool] = True
+
+
+class ConformalRiskControl(WrappingClassifier):
+    """The conformal risk control threshold, chosen on the selection fold: JCW in expectation.
+
+    Its own promise, an expected JCW of at most alpha over the draw of the selection fold, needs no
+    certificate, so that it acts without one (a warning tells). It accepts strictly above the
+    conformal threshold; ``threshold_`` is the next number above it, to be met or exceeded.
+
+    Parameters
+    ----------
+    estimator : classifier, fitted or not
+    alpha, rho : float in (0, 1)
+        Budget and allowed failure probability of the certificate.
+    fold_sizes, random_state
+        As for `ReliableClassifier`.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+    threshold_, certificate_, classes_
+        As for `ReliableClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from reliablenet.data import SyntheticBand
+    >>> band = SyntheticBand(seed=0)
+    >>> rows, fresh = band.sample(4000), band.sample(100_000)
+    >>> with warnings.catch_warnings(action="ignore"):  # no certificate, as is to be expected
+    ...     clf = ConformalRiskControl(LogisticRegression(), random_state=0).fit(rows.X, rows.y)
+    >>> round(clf.evaluate(fresh.X, fresh.y).jcw, 2)
+    0.05
+    """
+
+    threshold = "selection"
+    _acts_uncertified: ClassVar[bool] = True
+
+    def _selection_threshold(self, selection: Fold) -> float:
+        outputs = self._outputs(selection.X)
+        strict = conformal_threshold(outputs.proba, selection.y, self.alpha, score=outputs.score)
+        return float(np.nextafter(strict, np.inf))
+
+
+class TemperatureScaling(WrappingClassifier):
+    """Divide a classifier's logits by one number, fitted on the selection fold (Guo et al., 2017).
+
+    It changes how sure the classifier is, never which label it gives. The logits are the logarithms
+    of its probabilities, which differ from the network's own by a constant that softmax ignores.
+
+    Parameters
+    ----------
+    estimator : classifier, fitted or not
+    alpha, rho : float in (0, 1)
+        Budget and allowed failure probability of the certificate.
+    threshold : {"certified", "selection"} or float in (1/K, 1]
+        "certified": the smallest threshold that the certification fold can certify. "selection":
+        the most permissive one whose JCW on the selection fold is within alpha. A number: itself.
+    fold_sizes, random_state
+        As for `ReliableClassifier`.
+
+    Attributes
+    ----------
+    temperature_ : float
+        Above 1 the classifier was overconfident.
+    estimator_ : classifier
+    threshold_, certificate_, classes_
+        As for `ReliableClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = TemperatureScaling(GaussianNB(), alpha=0.1, random_state=0).fit(X, y)
+    >>> clf.temperature_ > 2                    # naive Bayes is known to be overconfident
+    True
+    """
+
+    temperature_: float
+
+    def __init__(
+        self,
+        estimator: Any,
+        alpha: float = 0.05,
+        rho: float = 0.05,
+        threshold: str | float = "certified",
+        *,
+        fold_sizes: Any = "auto",
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(estimator, alpha, rho, fold_sizes=fold_sizes, random_state=random_state)
+        self.threshold = threshold
+
+    def _fit_folds(self, train: Fold, selection: Fold, seed: int) -> None:
+        super()._fit_folds(train, selection, seed)
+        self.temperature_ = fit_temperature(super()._outputs(selection.X).proba, selection.y)
+
+    def _outputs(self, X: Any) -> Outputs:
+        return Outputs(scale(super()._outputs(X).proba, self.temperature_))
+
+
+def fit_temperature(proba: NDArray[np.float64], y: NDArray[np.intp]) -> float:
+    """Return the temperature with the largest likelihood.
+
+    In the inverse temperature the negative log-likelihood is convex, so that the root of its
+    derivative is the minimum. Where it falls for ever towards temperature 0, because no prediction
+    is wrong, the rows say nothing about overconfidence: the answer is then 1, with a warning. Where
+    it falls for ever towards infinity, the answer is `LARGEST_TEMPERATURE`.
+
+    Examples
+    --------
+    >>> proba = np.tile([0.99, 0.01], (100, 1))
+    >>> y = np.r_[np.zeros(80, int), np.ones(20, int)]       # right in 80 of 100, not in 99
+    >>> T = fit_temperature(proba, y)
+    >>> round(T, 3), np.round(scale(proba[:1], T), 3).tolist()
+    (3.315, [[0.8, 0.2]])
+    """
+    logits = _logits(proba)
+    own = logits[np.arange(len(y)), y]
+
+    def slope(inverse: float) -> float:
+        expected = (softmax(inverse * logits, axis=1) * logits).sum(axis=1)
+        return float((expected - own).mean())
+
+    coldest, hottest = LARGEST_TEMPERATURE, 1.0 / LARGEST_TEMPERATURE
+    if slope(coldest) < 0.0:
+        warnings.warn(
+            f"None of the {len(y)} selection rows limits how sure the classifier may be (it gets "
+            "all of them right), so that the temperature stays 1. Give more rows.",
+            FoldWarning,
+            stacklevel=7,
+        )
+        return 1.0
+    if slope(hottest) >= 0.0:
+        return LARGEST_TEMPERATURE
+    return 1.0 / float(brentq(slope, hottest, coldest, xtol=1e-14))
+
+
+def scale(proba: NDArray[np.float64], temperature: float) -> NDArray[np.float64]:
+    """Return probabilities at another temperature; the most probable class stays the same."""
+    scaled: NDArray[np.float64] = np.exp(log_softmax(_logits(proba) / temperature, axis=1))
+    top = proba.argmax(axis=1)
+    moved = scaled.argmax(axis=1) != top
+    if moved.any():  # two nearly equal probabilities became one number, or changed places by a bit
+        highest = scaled[moved].max(axis=1)
+        scaled[moved, top[moved]] = np.nextafter(highest, 2.0)
+    return scaled
+
+
+def _logits(proba: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(np.log(np.maximum(proba, LEAST_PROBABILITY)))

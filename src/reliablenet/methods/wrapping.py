@@ -1,0 +1,170 @@
+"""`WrappingClassifier`: a method around any classifier, fitted or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import get_tags, indexable
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+
+from reliablenet._checks import as_array, parameter_error
+from reliablenet.certificate.scored import check_proba, class_indices
+from reliablenet.data.folds import Fold, holdout_counts
+from reliablenet.errors import InvalidDataError
+from reliablenet.methods.base import Outputs, SelectiveClassifier
+
+
+class WrappingClassifier(SelectiveClassifier):
+    """Take the probabilities of a classifier and bring a rule.
+
+    An unfitted classifier is cloned and fitted on the training fold; if it is a method of ours, it
+    also gets the selection fold. A fitted one is used as it is, and every row given to `fit` goes
+    to the selection and certification folds: it must not have seen them. Rows reach it as they came,
+    so that it may take text, missing values, sparse matrices, or whatever else it can read.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Anything with `predict_proba`; a fitted one has `classes_`. scikit-learn's `clone` makes a
+        fitted estimator unfitted: put it into a `FrozenEstimator` for `GridSearchCV` and the like.
+    alpha, rho : float in (0, 1)
+        Budget and allowed failure probability of the certificate.
+    fold_sizes : "auto" or three shares
+        For training, selection and certification; around a fitted classifier "auto" halves the rows
+        and the share of training goes to the other two.
+    random_state : int, RandomState or None
+        For cutting the folds.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The fitted classifier.
+    classes_, threshold_, certificate_, selection_threshold_
+        As for `SelectiveClassifier`.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        alpha: float = 0.05,
+        rho: float = 0.05,
+        *,
+        fold_sizes: Any = "auto",
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.alpha = alpha
+        self.rho = rho
+        self.fold_sizes = fold_sizes
+        self.random_state = random_state
+
+    estimator_: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if isinstance(self.estimator, BaseEstimator):
+            tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if isinstance(self.estimator, type) or not hasattr(self.estimator, "predict_proba"):
+            raise parameter_error(
+                "estimator",
+                type(self).__name__,
+                "be a classifier with predict_proba",
+                self.estimator,
+                "Where there is none, put sklearn's CalibratedClassifierCV around the classifier.",
+            )
+        if not self._is_fitted() and not hasattr(self.estimator, "fit"):
+            raise parameter_error(
+                "estimator",
+                type(self).__name__,
+                "have `classes_` (if it is fitted) or `fit`",
+                self.estimator,
+            )
+
+    def _is_fitted(self) -> bool:
+        """Tell whether the classifier was fitted before it came here."""
+        if getattr(self.estimator, "classes_", None) is None:
+            return False
+        try:
+            if hasattr(self.estimator, "fit"):
+                check_is_fitted(self.estimator)
+        except (NotFittedError, TypeError):
+            return False
+        return True
+
+    def _find_classes(self, labels: NDArray[Any]) -> NDArray[Any]:
+        return (
+            np.asarray(self.estimator.classes_)
+            if self._is_fitted()
+            else super()._find_classes(labels)
+        )
+
+    def _fold_counts(self, n: int, given: Sequence[bool]) -> tuple[int, int, int]:
+        if not self._is_fitted() or all(given):
+            return super()._fold_counts(n, given)
+        if any(given):
+            return (0, 0, n) if given[0] else (0, n, 0)
+        return self._holdout_counts(n)
+
+    def _holdout_counts(self, n: int) -> tuple[int, int, int]:
+        return holdout_counts(n, self.fold_sizes)
+
+    def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
+        """Return rows as they came: what is right is for the wrapped classifier to say."""
+        if hasattr(X, "detach"):
+            X = as_array(X)
+        if y is None:
+            validate_data(self, X, y)  # words the complaint as scikit-learn does
+        (X,) = indexable(X)
+        if len(getattr(X, "shape", (0, 0))) > 1:  # texts, say, have no columns to compare
+            validate_data(self, X, reset=reset, skip_check_array=True)
+        if _num_samples(X) == 0:
+            raise InvalidDataError(
+                f"Found array with 0 sample(s) while a minimum of 1 is required by "
+                f"{type(self).__name__}."
+            )
+        return X
+
+    def _fit_folds(self, train: Fold, selection: Fold, seed: int) -> None:
+        if self._is_fitted():
+            self.estimator_ = self.estimator
+            return
+        estimator = clone(self.estimator, safe=False)
+        rows, chosen = (Fold(fold.X, self.classes_[fold.y]) for fold in (train, selection))
+        if isinstance(estimator, SelectiveClassifier):
+            self.estimator_ = estimator._fit_scores(rows, chosen, self.classes_)
+        else:
+            self.estimator_ = estimator.fit(rows.X, rows.y)
+
+    def _outputs(self, X: Any) -> Outputs:
+        model = self.estimator_
+        if isinstance(model, SelectiveClassifier):
+            outputs = model._checked_outputs(X)
+            return Outputs(self._columns(outputs.proba), outputs.score)
+        return Outputs(self._columns(as_array(model.predict_proba(X)), _num_samples(X)))
+
+    def _columns(self, proba: NDArray[Any], rows: int | None = None) -> NDArray[np.float64]:
+        """Return checked probabilities with one column for each of our classes."""
+        owner = f"{type(self.estimator_).__name__} in {type(self).__name__}"
+        columns = np.asarray(self.estimator_.classes_)
+        expected = (len(proba) if rows is None else rows, len(columns))
+        if proba.shape != expected:
+            raise InvalidDataError(
+                f"predict_proba of {owner} must return one row for each of the {expected[0]} rows "
+                f"and one column for each of its {expected[1]} classes; got shape {proba.shape}."
+            )
+        table = check_proba(proba, owner)
+        if np.array_equal(columns, self.classes_):
+            return table
+        # A class that the training fold lacked has no column: its probability is 0.
+        wide = np.zeros((len(table), len(self.classes_)))
+        wide[:, class_indices(columns, self.classes_, owner)] = table
+        return wide
