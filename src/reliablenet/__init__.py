@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from reliablenet.methods import (
         CertifiedThreshold,
+        Comparison,
         ConfidenceThreshold,
         ConformalRiskControl,
         Decisions,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
         SelectiveClassifier,
         SelectiveNetClassifier,
         TemperatureScaling,
+        compare,
         load,
     )
     from reliablenet.risk import gap, phi, psi, violation, zeta
@@ -77,6 +79,7 @@ _HOME = {
     ),
     "methods": (
         "CertifiedThreshold",
+        "Comparison",
         "ConfidenceThreshold",
         "ConformalRiskControl",
         "Decisions",
@@ -86,6 +89,7 @@ _HOME = {
         "SelectiveClassifier",
         "SelectiveNetClassifier",
         "TemperatureScaling",
+        "compare",
         "load",
     ),
     "risk": ("gap", "phi", "psi", "violation", "zeta"),
@@ -96,6 +100,7 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = [
     "Certificate",
     "CertifiedThreshold",
+    "Comparison",
     "ConfidenceThreshold",
     "ConformalRiskControl",
     "ConstraintWarning",
@@ -121,6 +126,7 @@ __all__ = [
     "certified_threshold",
     "certify",
     "clopper_pearson_upper",
+    "compare",
     "conformal_threshold",
     "gap",
     "hoeffding_upper",

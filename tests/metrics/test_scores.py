@@ -1,22 +1,18 @@
 from __future__ import annotations
 
 import math
+import pickle
 from dataclasses import replace
-from itertools import permutations
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import bootstrap
 
-from reliablenet.errors import InvalidDataError
-from reliablenet.metrics import (
-    area_under_risk_coverage,
-    evaluate,
-    expected_calibration_error,
-)
+from reliablenet.errors import InvalidDataError, InvalidParameterError
+from reliablenet.metrics import Interval, evaluate, expected_calibration_error
 
 PROBA = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.45, 0.55]])
 LABELS = np.array([0, 1, 1, 0])  # right, wrong, right, wrong
@@ -30,7 +26,7 @@ def random_case(seed: int, n: int = 200, n_classes: int = 4):
 
 
 def test_every_metric_equals_the_computation_by_hand():
-    result = evaluate(PROBA, LABELS, accepted=[True, True, True, False])
+    result = evaluate(PROBA, LABELS, accepted=[True, True, True, False], alpha=0.1)
     assert (result.n, result.accepted, result.errors) == (4, 3, 1)
     assert result.accuracy == pytest.approx(2 / 4)
     assert result.coverage == pytest.approx(3 / 4)
@@ -43,7 +39,11 @@ def test_every_metric_equals_the_computation_by_hand():
     assert result.wce_accepted == pytest.approx(0.75 * (0.8 - 2 / 3))
     # In order of confidence: right, wrong, right, wrong.
     assert result.aurc == pytest.approx((0 / 1 + 1 / 2 + 1 / 3 + 2 / 4) / 4)
-    assert result.to_dict()["jcw"] == result.jcw
+    # At best: right, right, wrong, wrong.
+    least = (0 / 1 + 0 / 2 + 1 / 3 + 2 / 4) / 4
+    assert result.excess_aurc == pytest.approx(result.aurc - least)
+    assert (result.alpha, result.budget_spent) == (0.1, pytest.approx(2.5))
+    assert result.intervals == {}
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -93,78 +93,9 @@ def test_a_score_of_its_own_changes_the_risk_coverage_area_and_nothing_else():
     plain = evaluate(PROBA, LABELS, accepted=[True] * 4)
     scored = evaluate(PROBA, LABELS, accepted=[True] * 4, score=[4, 1, 3, 2])
     assert scored.aurc == pytest.approx((0 + 0 + 1 / 3 + 2 / 4) / 4)
-    assert replace(scored, aurc=plain.aurc) == plain
-
-
-def mean_risk(order, wrong) -> float:
-    return float(
-        np.mean([np.mean([wrong[row] for row in order[:k]]) for k in range(1, len(order) + 1)])
-    )
-
-
-@given(st.lists(st.tuples(st.integers(0, 2), st.booleans()), min_size=1, max_size=6))
-def test_aurc_is_the_average_over_all_orders_that_respect_the_scores(rows):
-    score, wrong = (np.array(column) for column in zip(*rows, strict=True))
-    allowed = [
-        order
-        for order in permutations(range(len(rows)))
-        if (np.diff(score[list(order)]) <= 0).all()
-    ]
-    expected = np.mean([mean_risk(order, wrong) for order in allowed])
-    assert area_under_risk_coverage(score.astype(float), wrong) == pytest.approx(expected)
-
-
-@given(st.randoms(use_true_random=False))
-def test_the_order_of_rows_does_not_change_aurc_even_with_ties(random):
-    score = np.array([random.randrange(4) for _ in range(40)], float)
-    wrong = np.array([random.random() < 0.3 for _ in range(40)])
-    shuffled = random.sample(range(40), 40)
-    area = area_under_risk_coverage(score[shuffled], wrong[shuffled])
-    assert area == pytest.approx(area_under_risk_coverage(score, wrong), rel=1e-12)
-
-
-def test_aurc_of_a_score_without_information_is_the_error_rate():
-    wrong = np.arange(50) % 5 == 0
-    assert area_under_risk_coverage(np.ones(50), wrong) == pytest.approx(0.2)
-
-
-def ece_by_loop(confidence, right, bins: int) -> float:
-    total = 0.0
-    for place in range(bins):
-        low, high = place / bins, (place + 1) / bins
-        inside = [i for i, c in enumerate(confidence) if low < c <= high or c == low == 0.0]
-        if inside:
-            gap = sum(confidence[i] for i in inside) - sum(bool(right[i]) for i in inside)
-            total += abs(gap) / len(confidence)
-    return total
-
-
-def ece_by_groups(confidence, right, bins: int) -> float:
-    table = pd.DataFrame({"confidence": confidence, "right": np.asarray(right, float)})
-    bin_of = pd.cut(table["confidence"], np.arange(bins + 1) / bins, include_lowest=True)
-    groups = table.groupby(bin_of, observed=True)
-    means, weights = groups.mean(), groups.size() / len(table)
-    return float((weights * (means["confidence"] - means["right"]).abs()).sum())
-
-
-@pytest.mark.parametrize("by_other_means", [ece_by_loop, ece_by_groups])
-@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60))
-def test_calibration_error_equals_two_other_computations(by_other_means, rows):
-    confidence, right = (np.array(column) for column in zip(*rows, strict=True))
-    # A confidence an ulp beside an edge may round onto it; such a row belongs to either bin.
-    confidence = np.round(confidence, 6)
-    expected = by_other_means(confidence, right, 15)
-    assert expected_calibration_error(confidence, right) == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.mark.parametrize("bins", [10, 15, 25])
-def test_a_confidence_on_the_edge_of_two_bins_belongs_to_the_lower_one(bins):
-    for place in range(1, bins):
-        edge = place / bins
-        confidence = np.array([edge - 0.5 / bins, edge])
-        # One wrong, one right: their gaps cancel in one bin and add up in two.
-        found = expected_calibration_error(confidence, np.array([False, True]), bins)
-        assert found == pytest.approx(abs(confidence.sum() - 1) / 2), f"edge {place}/{bins}"
+    assert scored.excess_aurc == 0.0
+    same = replace(scored, aurc=plain.aurc, excess_aurc=plain.excess_aurc).to_dict()
+    assert same == pytest.approx(plain.to_dict(), rel=1e-12, nan_ok=True)
 
 
 def test_labels_may_be_strings_in_any_column_order():
@@ -231,3 +162,214 @@ def test_a_score_that_is_not_a_number_is_refused():
 def test_acceptances_must_be_a_vector():
     with pytest.raises(InvalidDataError, match="`accepted` of evaluate"):
         evaluate(PROBA, LABELS, accepted=np.ones((4, 1), bool))
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"alpha": 5}, r"`alpha` of evaluate must lie in \(0, 1\); got 5. Did you mean 0.05"),
+        ({"alpha": 0.0}, "`alpha` of evaluate"),
+        ({"level": 95}, r"`level` of evaluate must lie in \(0, 1\); got 95. Did you mean 0.95"),
+        ({"resamples": -1}, "`resamples` of evaluate must be a whole number of at least 0; got -1"),
+        ({"resamples": 10.0}, "`resamples` of evaluate must be a whole number"),
+    ],
+)
+def test_settings_outside_their_domain_are_named(setting, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        evaluate(PROBA, LABELS, accepted=[True] * 4, **setting)
+
+
+METRICS = (
+    "accuracy",
+    "coverage",
+    "accuracy_accepted",
+    "jcw",
+    "throughput",
+    "ece",
+    "wce_accepted",
+    "aurc",
+    "excess_aurc",
+    "budget_spent",
+)
+SURE = np.array([[0.9, 0.1]] * 5)
+
+
+@pytest.mark.parametrize(
+    ("proba", "y", "accepted"),
+    [
+        pytest.param(SURE, [0, 1, 0, 0, 1], [True] * 5, id="constant scores"),
+        pytest.param(SURE[:1], [0], [True], id="one right row"),
+        pytest.param(SURE[:1], [1], [True], id="one wrong row"),
+        pytest.param(PROBA, [0, 0, 1, 1], [True] * 4, id="no errors"),
+        pytest.param(PROBA, [1, 1, 0, 0], [True] * 4, id="errors only"),
+        pytest.param(PROBA, LABELS, [False] * 4, id="nothing accepted"),
+    ],
+)
+def test_only_the_accuracy_of_no_accepted_row_is_undefined(proba, y, accepted):
+    result = evaluate(proba, y, accepted=accepted, alpha=0.05, resamples=20, random_state=0)
+    undefined = set() if result.accepted else {"accuracy_accepted"}
+    assert {name for name, value in result.to_dict().items() if math.isnan(value)} == undefined
+    assert {name for name, ends in result.intervals.items() if math.isnan(sum(ends))} == undefined
+    assert set(result.intervals) == set(METRICS)
+    assert 0.0 <= result.excess_aurc <= result.aurc <= 1.0
+
+
+def test_rows_that_are_all_alike_have_intervals_of_no_width():
+    result = evaluate(SURE, [0] * 5, accepted=[True] * 5, resamples=20)
+    for name, (low, high) in result.intervals.items():
+        assert low == pytest.approx(getattr(result, name)) == high
+
+
+def test_resamples_without_an_accepted_row_do_not_spoil_the_accuracy_of_accepted_rows():
+    result = evaluate(
+        PROBA, LABELS, accepted=[True, False, False, False], resamples=99, random_state=0
+    )
+    assert result.intervals["coverage"].low == 0.0  # so there were such resamples
+    assert result.intervals["accuracy_accepted"] == (1.0, 1.0)
+
+
+def test_without_alpha_there_is_no_budget_to_spend():
+    result = evaluate(PROBA, LABELS, accepted=[True] * 4, resamples=9)
+    assert math.isnan(result.alpha)
+    assert math.isnan(result.budget_spent)
+    assert set(result.intervals) == set(METRICS) - {"budget_spent"}
+
+
+def test_intervals_of_every_metric_are_the_percentiles_of_evaluating_the_drawn_rows():
+    proba, y, accepted = random_case(3, n=150, n_classes=2)
+    top = np.sort(np.round(proba.max(axis=1), 1))[::-1]  # in order, with ties
+    proba = np.column_stack([top, 1 - top])
+    found = evaluate(
+        proba, y % 2, accepted=accepted, alpha=0.2, resamples=200, level=0.8, random_state=7
+    )
+    random = np.random.RandomState(7)
+    drawn = []
+    for _ in range(200):
+        rows = random.randint(150, size=150)
+        one = evaluate(proba[rows], y[rows] % 2, accepted=accepted[rows], alpha=0.2)
+        drawn.append(one.to_dict())
+    assert set(found.intervals) == set(METRICS)
+    for name, interval in found.intervals.items():
+        expected = np.quantile([values[name] for values in drawn], [0.1, 0.9])
+        assert interval == pytest.approx(tuple(expected), rel=1e-9), name
+
+
+def test_the_interval_of_a_share_equals_scipys_bootstrap():
+    proba, y, accepted = random_case(4, n=2000)
+    found = evaluate(proba, y, accepted=accepted, resamples=4000, level=0.9, random_state=0)
+    wrong = proba.argmax(axis=1) != y
+    for name, marks in {"accuracy": ~wrong, "coverage": accepted, "jcw": accepted & wrong}.items():
+        expected = bootstrap(
+            (marks,),
+            np.mean,
+            n_resamples=4000,
+            confidence_level=0.9,
+            method="percentile",
+            rng=np.random.default_rng(0),
+        ).confidence_interval
+        width = expected.high - expected.low
+        assert found.intervals[name] == pytest.approx(tuple(expected), abs=0.04 * width), name
+
+
+def test_intervals_cover_the_truth_about_as_often_as_they_say():
+    error_rate, coverage, draws = 0.3, 0.6, 200
+    truth = {
+        "accuracy": 1 - error_rate,
+        "coverage": coverage,
+        "accuracy_accepted": 1 - error_rate,
+        "jcw": error_rate * coverage,
+        "throughput": (1 - error_rate) * coverage,
+        "aurc": error_rate,  # the score says nothing about errors, so each prefix has their rate
+    }
+    random = np.random.default_rng(0)
+    hits = dict.fromkeys(truth, 0)
+    for seed in range(draws):
+        top = random.uniform(0.5, 1.0, 200)
+        proba = np.column_stack([top, 1 - top])
+        result = evaluate(
+            proba,
+            (random.uniform(size=200) < error_rate).astype(int),
+            accepted=random.uniform(size=200) < coverage,
+            resamples=200,
+            level=0.9,
+            random_state=seed,
+        )
+        for name in truth:
+            low, high = result.intervals[name]
+            hits[name] += low <= truth[name] <= high
+    for name, count in hits.items():
+        # Three standard errors of 200 draws, and a few percent that small samples cost.
+        assert 0.81 <= count / draws <= 0.96, name
+
+
+def test_all_metrics_see_the_same_resamples():
+    proba, y, _ = random_case(0)
+    result = evaluate(proba, y, accepted=[True] * 200, alpha=0.1, resamples=50, random_state=0)
+    ends = result.intervals
+    assert ends["coverage"] == (1.0, 1.0)
+    assert ends["throughput"] == pytest.approx(ends["accuracy"])
+    assert (1 - ends["jcw"].high, 1 - ends["jcw"].low) == pytest.approx(ends["accuracy"])
+    assert ends["budget_spent"] == pytest.approx((ends["jcw"].low / 0.1, ends["jcw"].high / 0.1))
+
+
+def test_a_higher_level_gives_wider_intervals_around_the_same_values():
+    proba, y, accepted = random_case(0)
+    narrow, wide = (
+        evaluate(proba, y, accepted=accepted, resamples=400, level=level, random_state=0)
+        for level in (0.5, 0.99)
+    )
+    assert narrow.to_dict() == pytest.approx(wide.to_dict(), nan_ok=True)
+    for name, (low, high) in narrow.intervals.items():
+        assert wide.intervals[name].low < low < high < wide.intervals[name].high
+
+
+def test_the_random_state_decides_the_intervals():
+    proba, y, accepted = random_case(0)
+
+    def run(random_state):
+        return evaluate(proba, y, accepted=accepted, resamples=30, random_state=random_state)
+
+    assert run(1) == run(1) == run(np.random.RandomState(1))
+    assert run(1) != run(2)
+    assert run(1).to_dict() == pytest.approx(run(2).to_dict(), nan_ok=True)
+
+
+def test_fresh_resamples_leave_the_global_state_alone():
+    proba, y, accepted = random_case(0)
+    before = pickle.dumps(np.random.get_state())  # noqa: NPY002
+    first, second = (evaluate(proba, y, accepted=accepted, resamples=30) for _ in range(2))
+    assert pickle.dumps(np.random.get_state()) == before  # noqa: NPY002
+    assert first != second
+
+
+def test_a_frame_has_one_row_a_metric_with_its_interval():
+    result = evaluate(PROBA, LABELS, accepted=[True] * 4, alpha=0.1, resamples=50, random_state=0)
+    table = result.frame()
+    assert table.index.name == "metric"
+    assert list(table.columns) == ["value", "low", "high"]
+    assert table["value"].to_dict() == result.to_dict()
+    assert tuple(table.loc["aurc", ["low", "high"]]) == result.intervals["aurc"]
+    assert table.index[table["low"].isna()].tolist() == ["n", "accepted", "errors", "alpha"]
+    plain = evaluate(PROBA, LABELS, accepted=[True] * 4).frame()
+    assert plain[["low", "high"]].isna().to_numpy().all()
+
+
+def test_the_dictionary_holds_plain_numbers_and_no_intervals():
+    proba, y, accepted = random_case(0)
+    result = evaluate(proba, y, accepted=accepted, alpha=0.1, resamples=5)
+    values = result.to_dict()
+    assert set(values) == {"n", "accepted", "errors", "alpha", *METRICS}
+    assert {type(value) for value in values.values()} == {int, float}
+    assert {type(end) for interval in result.intervals.values() for end in interval} == {float}
+
+
+def test_evaluations_are_equal_if_their_numbers_are_even_the_undefined_ones():
+    def run(**setting):
+        return evaluate(PROBA, LABELS, accepted=[False] * 4, **setting)
+
+    assert run() == pickle.loads(pickle.dumps(run()))  # noqa: S301
+    assert run() != run(alpha=0.1)
+    assert run() != run(resamples=2)
+    assert run() != replace(run(), jcw=0.1)
+    assert run() != "run"
+    assert replace(run(), intervals={"jcw": Interval(0.0, 0.1)}) != run()

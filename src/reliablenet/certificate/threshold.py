@@ -58,6 +58,11 @@ def certified_threshold(
     owner = "certified_threshold"
     alpha, rho = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
     rows = score_rows(proba, y, score=score, predicted=predicted, classes=classes, owner=owner)
+    return certify_monotone(rows, alpha, rho)
+
+
+def certify_monotone(rows: ScoredRows, alpha: float, rho: float) -> Certificate:
+    """Do what `certified_threshold` does, for rows that were checked and scored before."""
     most = largest_certifiable_errors(rows.n, alpha, rho)
     return count_rows(rows, _midway(rows, most), alpha, rho, "monotone")
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -17,7 +18,7 @@ from reliablenet.errors import InvalidDataError
 MOST_CATEGORIES = 1000  # every category is a column of the matrix
 
 
-class TabularEncoder:
+class TabularEncoder(TransformerMixin, BaseEstimator):
     """Impute, standardise and one-hot encode, as the paper does.
 
     Numbers (booleans among them) get the training median where missing and are standardised;
@@ -53,7 +54,7 @@ class TabularEncoder:
     dropped_: list[Any]
     transformer_: ColumnTransformer
 
-    def fit(self, X: Any) -> TabularEncoder:
+    def fit(self, X: Any, y: Any = None) -> TabularEncoder:
         """Learn columns, medians, modes, scales and categories from the training rows."""
         table = _as_frame(X)
         self.columns_ = table.columns.tolist()

@@ -1,6 +1,9 @@
 """Who decides: every way to an act-or-defer classifier, each a scikit-learn estimator."""
 
-from reliablenet.methods.base import Decisions, SelectiveClassifier
+from reliablenet.methods.base import SelectiveClassifier
+from reliablenet.methods.compare import compare
+from reliablenet.methods.comparison import Comparison, MethodResult, Recommendation
+from reliablenet.methods.decisions import Decisions
 from reliablenet.methods.deep_gamblers import DeepGamblersClassifier
 from reliablenet.methods.erm import ERMClassifier
 from reliablenet.methods.persistence import load
@@ -15,14 +18,18 @@ from reliablenet.methods.selectivenet import SelectiveNetClassifier
 
 __all__ = [
     "CertifiedThreshold",
+    "Comparison",
     "ConfidenceThreshold",
     "ConformalRiskControl",
     "Decisions",
     "DeepGamblersClassifier",
     "ERMClassifier",
+    "MethodResult",
+    "Recommendation",
     "ReliableClassifier",
     "SelectiveClassifier",
     "SelectiveNetClassifier",
     "TemperatureScaling",
+    "compare",
     "load",
 ]

@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.base import ClassifierMixin
 
 from reliablenet._checks import check_threshold, parameter_error
-from reliablenet.methods.base import Outputs
+from reliablenet.methods.decisions import Outputs
 from reliablenet.methods.neural import NeuralClassifier
 from reliablenet.training.schedule import Schedule
 

@@ -10,9 +10,8 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -33,46 +32,8 @@ from reliablenet.certificate import Certificate, certified_threshold, certify, j
 from reliablenet.certificate.scored import class_indices
 from reliablenet.data.folds import Fold, Folds, cut_rows, fold_counts
 from reliablenet.errors import FoldWarning, InvalidDataError, NotCertifiedWarning
+from reliablenet.methods.decisions import Decisions, Outputs
 from reliablenet.metrics import Evaluation, evaluate
-
-
-@dataclass(frozen=True)
-class Decisions:
-    """What to do with each row: act on ``label`` where ``accepted``, else defer to a person.
-
-    Attributes
-    ----------
-    label : array of shape (n,)
-        Predicted class, also for deferred rows.
-    confidence : array of shape (n,)
-        The score that was compared with the threshold.
-    accepted : boolean array of shape (n,)
-    """
-
-    label: NDArray[Any]
-    confidence: NDArray[np.float64]
-    accepted: NDArray[np.bool_]
-
-    def __len__(self) -> int:
-        return len(self.label)
-
-    def to_frame(self, index: Any = None) -> pd.DataFrame:
-        """Return the decisions as a data frame, one row each."""
-        return pd.DataFrame(
-            {"label": self.label, "confidence": self.confidence, "accepted": self.accepted},
-            index=index,
-        )
-
-
-class Outputs(NamedTuple):
-    """Class probabilities of shape (n, K), and the acceptance score where it is not their top."""
-
-    proba: NDArray[np.float64]
-    score: NDArray[np.float64] | None = None
-
-    def acceptance(self) -> NDArray[np.float64]:
-        """Return the acceptance score of each row."""
-        return self.proba.max(axis=1) if self.score is None else self.score
 
 
 class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, ABC):
@@ -242,8 +203,24 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
             classes=self.classes_,
         )
 
-    def evaluate(self, X: Any, y: Any) -> Evaluation:
-        """Measure the fitted rule on labelled rows."""
+    def evaluate(
+        self, X: Any, y: Any, *, resamples: int = 0, random_state: Any = None
+    ) -> Evaluation:
+        """Measure the fitted rule on labelled rows.
+
+        Parameters
+        ----------
+        X, y
+            Rows and labels.
+        resamples : int
+            Bootstrap resamples for an interval of every metric; none by default.
+        random_state : int, RandomState or None
+            For the resamples.
+
+        Returns
+        -------
+        Evaluation
+        """
         outputs = self._checked_outputs(X)
         return evaluate(
             outputs.proba,
@@ -251,6 +228,9 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
             accepted=self._accepted(outputs.acceptance()),
             score=outputs.score,
             classes=self.classes_,
+            alpha=self.alpha,
+            resamples=resamples,
+            random_state=random_state,
         )
 
     def save(self, path: str | Path) -> Path:
@@ -267,7 +247,7 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         """Check settings, rows and labels, and learn the classes unless they are known."""
         self._check_settings()
         X = self._check_rows(X, y, reset=True)
-        labels = self._check_labels(X, y, "y")
+        labels = check_labels(X, y, "y")
         check_classification_targets(labels)
         self.classes_ = self._find_classes(labels) if classes is None else classes
         if not isinstance(self.threshold, str):
@@ -321,19 +301,6 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
                 f"({error}). Pass a pandas DataFrame: its text columns become categories."
             ) from None
 
-    def _check_labels(self, X: Any, y: Any, name: str) -> NDArray[Any]:
-        labels: NDArray[Any] = column_or_1d(as_array(y), warn=True)
-        check_consistent_length(X, labels)
-        missing = pd.isna(labels)
-        if labels.dtype.kind == "f":
-            missing |= np.isinf(labels)
-        if missing.any():
-            raise InvalidDataError(
-                f"Input {name} contains infinity, NaN or a missing value in row "
-                f"{int(missing.argmax())} ({int(missing.sum())} in all). Drop those rows."
-            )
-        return labels
-
     def _make_folds(
         self, X: Any, y: NDArray[Any], selection: Any, certification: Any, random: Any
     ) -> Folds:
@@ -358,7 +325,7 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         except (TypeError, ValueError):
             raise parameter_error(name, "fit", "be a pair (X, y)", type(pair).__name__) from None
         X = self._check_rows(X, reset=False)
-        labels = self._check_labels(X, y, f"y of {name}")
+        labels = check_labels(X, y, f"y of {name}")
         return Fold(X, class_indices(labels, self.classes_, f"the {name} fold"))
 
     def _warn_of_missing_classes(self, folds: Folds) -> None:
@@ -407,3 +374,18 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         self.certificate_ = certificate
         acts = certificate.certified or self._acts_uncertified
         self.threshold_ = certificate.threshold if acts else math.inf
+
+
+def check_labels(X: Any, y: Any, name: str) -> NDArray[Any]:
+    """Return one label a row as an array, or say which is missing."""
+    labels: NDArray[Any] = column_or_1d(as_array(y), warn=True)
+    check_consistent_length(X, labels)
+    missing = pd.isna(labels)
+    if labels.dtype.kind == "f":
+        missing |= np.isinf(labels)
+    if missing.any():
+        raise InvalidDataError(
+            f"Input {name} contains infinity, NaN or a missing value in row "
+            f"{int(missing.argmax())} ({int(missing.sum())} in all). Drop those rows."
+        )
+    return labels

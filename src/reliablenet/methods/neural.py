@@ -17,7 +17,8 @@ from reliablenet._checks import parameter_error
 from reliablenet.data.folds import Fold
 from reliablenet.data.tabular import TabularEncoder
 from reliablenet.errors import ConstraintWarning, InvalidDataError
-from reliablenet.methods.base import Outputs, SelectiveClassifier
+from reliablenet.methods.base import SelectiveClassifier
+from reliablenet.methods.decisions import Outputs
 from reliablenet.risk.surrogate import M1, M2
 from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.history import History

@@ -13,7 +13,7 @@ from scipy.special import log_softmax, softmax
 from reliablenet.certificate import conformal_threshold
 from reliablenet.data.folds import Fold
 from reliablenet.errors import FoldWarning
-from reliablenet.methods.base import Outputs
+from reliablenet.methods.decisions import Outputs
 from reliablenet.methods.wrapping import WrappingClassifier
 
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)  # a forest's flat zero becomes a finite logit

@@ -16,7 +16,8 @@ from reliablenet._checks import as_array, parameter_error
 from reliablenet.certificate.scored import check_proba, class_indices
 from reliablenet.data.folds import Fold, holdout_counts
 from reliablenet.errors import InvalidDataError
-from reliablenet.methods.base import Outputs, SelectiveClassifier
+from reliablenet.methods.base import SelectiveClassifier
+from reliablenet.methods.decisions import Outputs
 
 
 class WrappingClassifier(SelectiveClassifier):

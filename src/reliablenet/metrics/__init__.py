@@ -1,15 +1,22 @@
 """How good it is: metrics of act-or-defer rules. Never imports torch."""
 
-from reliablenet.metrics.scores import (
-    Evaluation,
+from reliablenet.metrics.curves import JCWCurve, RiskCoverageCurve, jcw_curve, risk_coverage_curve
+from reliablenet.metrics.measures import (
     area_under_risk_coverage,
-    evaluate,
+    excess_area_under_risk_coverage,
     expected_calibration_error,
 )
+from reliablenet.metrics.scores import Evaluation, Interval, evaluate
 
 __all__ = [
     "Evaluation",
+    "Interval",
+    "JCWCurve",
+    "RiskCoverageCurve",
     "area_under_risk_coverage",
     "evaluate",
+    "excess_area_under_risk_coverage",
     "expected_calibration_error",
+    "jcw_curve",
+    "risk_coverage_curve",
 ]

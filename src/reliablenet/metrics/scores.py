@@ -1,23 +1,35 @@
-"""How good a rule is: scalar metrics of predictions, acceptances and confidences."""
+"""How good a rule is: all metrics of predictions, acceptances and confidences in one record."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+import math
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reliablenet._checks import as_array
+from reliablenet._checks import as_array, check_count, check_fraction
 from reliablenet.certificate.scored import check_length, score_rows
 from reliablenet.errors import InvalidDataError
+from reliablenet.metrics.measures import calibration_error, falling_order, ranked_areas
 
-ECE_BINS = 15
+if TYPE_CHECKING:
+    import pandas as pd
 
 
-@dataclass(frozen=True)
+class Interval(NamedTuple):
+    """A bootstrap interval; both ends are NaN where the metric was never defined."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
 class Evaluation:
     """All metrics of one rule on one set of rows.
+
+    Two evaluations are equal if all their numbers are; undefined equals undefined.
 
     Attributes
     ----------
@@ -35,6 +47,14 @@ class Evaluation:
         Coverage times the distance between mean confidence and accuracy of accepted rows.
     aurc : float
         Area under the risk-coverage curve of the acceptance score, ties averaged.
+    excess_aurc : float
+        AURC minus the least AURC that the same number of errors allows.
+    alpha : float
+        The budget for JCW; NaN if none was given.
+    budget_spent : float
+        JCW divided by alpha; NaN without alpha.
+    intervals : dict of str to Interval
+        Bootstrap interval of each metric, by its name; empty unless asked for.
     """
 
     n: int
@@ -48,14 +68,47 @@ class Evaluation:
     ece: float
     wce_accepted: float
     aurc: float
+    excess_aurc: float
+    alpha: float
+    budget_spent: float
+    intervals: dict[str, Interval] = field(default_factory=dict)
+
+    def __eq__(self, other: object) -> bool:
+        # The generated method would find two evaluations without alpha unequal: NaN is not NaN.
+        if not isinstance(other, Evaluation):
+            return NotImplemented
+        return np.array_equal(self._table(), other._table(), equal_nan=True)
 
     def to_dict(self) -> dict[str, float]:
-        """Return the metrics by name."""
-        return asdict(self)
+        """Return the values by name, without the intervals."""
+        names = (entry.name for entry in fields(self) if entry.name != "intervals")
+        return {name: getattr(self, name) for name in names}
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row a metric: ``value``, and ``low`` and ``high`` of its interval or NaN."""
+        import pandas as pd
+
+        index = pd.Index(list(self.to_dict()), name="metric")
+        return pd.DataFrame(self._table(), index=index, columns=["value", "low", "high"])
+
+    def _table(self) -> NDArray[np.float64]:
+        none = Interval(math.nan, math.nan)
+        return np.array(
+            [(v, *self.intervals.get(name, none)) for name, v in self.to_dict().items()]
+        )
 
 
 def evaluate(
-    proba: Any, y: Any, *, accepted: Any, score: Any = None, classes: Any = None
+    proba: Any,
+    y: Any,
+    *,
+    accepted: Any,
+    score: Any = None,
+    classes: Any = None,
+    alpha: float | None = None,
+    resamples: int = 0,
+    level: float = 0.95,
+    random_state: Any = None,
 ) -> Evaluation:
     """Measure a rule that accepts the rows marked in ``accepted``.
 
@@ -68,67 +121,130 @@ def evaluate(
     score : array-like of shape (n,), optional
         Acceptance score, for AURC; by default the top probability.
     classes : array-like of shape (K,), optional
+        Labels of the columns of ``proba``.
+    alpha : float in (0, 1), optional
+        Budget for JCW, for ``budget_spent``.
+    resamples : int
+        Bootstrap resamples of the rows, the same ones for every metric; 0 gives no intervals.
+    level : float in (0, 1)
+        Coverage that the percentile intervals aim at.
+    random_state : int, RandomState or None
+        Decides the resamples; None draws them afresh and leaves numpy's global state alone.
 
     Returns
     -------
     Evaluation
 
+    Notes
+    -----
+    The intervals describe the spread of each metric and promise nothing: without an observed error
+    the interval of JCW is (0, 0). A bound that holds is what `reliablenet.certify` gives. Resamples
+    in which a metric is undefined (no row accepted) are left out of its interval. ECE and the
+    calibration gap are distances, which resampling inflates: where calibration is good, their
+    intervals lie too high.
+
     Examples
     --------
     >>> proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.4, 0.6]])
-    >>> e = evaluate(proba, [0, 1, 1], accepted=[True, True, False])
-    >>> e.errors, e.accepted, round(e.jcw, 3), round(e.aurc, 3)
-    (1, 2, 0.333, 0.278)
+    >>> e = evaluate(proba, [0, 1, 1], accepted=[True, True, False], alpha=0.5)
+    >>> e.errors, e.accepted, round(e.jcw, 3), round(e.aurc, 3), round(e.budget_spent, 3)
+    (1, 2, 0.333, 0.278, 0.667)
+
+    With intervals, as a table:
+
+    >>> proba = np.tile(proba, (100, 1))
+    >>> e = evaluate(
+    ...     proba, [0, 1, 1] * 100, accepted=proba[:, 0] > 0.5, resamples=200, random_state=0
+    ... )
+    >>> e.frame().loc[["coverage", "jcw"]].round(2)
+              value   low  high
+    metric
+    coverage   0.67  0.61  0.71
+    jcw        0.33  0.28  0.40
     """
-    rows = score_rows(proba, y, score=score, classes=classes, owner="evaluate")
-    confidence = as_array(proba).max(axis=1).astype(np.float64)
-    wrong, chosen = rows.wrong, as_array(accepted)
-    check_length("accepted", chosen, rows.n, "evaluate")
+    budget = math.nan if alpha is None else check_fraction("alpha", alpha, "evaluate")
+    level = check_fraction("level", level, "evaluate")
+    resamples = check_count("resamples", resamples, "evaluate", minimum=0)
+    scored = score_rows(proba, y, score=score, classes=classes, owner="evaluate")
+    chosen = as_array(accepted)
+    check_length("accepted", chosen, scored.n, "evaluate")
     if chosen.dtype != np.bool_:
         raise InvalidDataError(
             f"`accepted` of evaluate must hold booleans; got {chosen.dtype}. Compare the score "
             "with the threshold first."
         )
-    n, taken, errors = rows.n, int(chosen.sum()), int((chosen & wrong).sum())
-    right_share = (taken - errors) / taken if taken else np.nan
-    mean_confidence = float(confidence[chosen].mean()) if taken else np.nan
+    confidence = as_array(proba).max(axis=1).astype(np.float64)
+    order = falling_order(scored.score)
+    rows = _Ranked(scored.score[order], scored.wrong[order], chosen[order], confidence[order])
     return Evaluation(
-        n=n,
-        accepted=taken,
-        errors=errors,
-        accuracy=1.0 - float(wrong.mean()),
-        coverage=taken / n,
-        accuracy_accepted=right_share,
-        jcw=errors / n,
-        throughput=(taken - errors) / n,
-        ece=expected_calibration_error(confidence, ~wrong),
-        wce_accepted=taken / n * abs(mean_confidence - right_share) if taken else 0.0,
-        aurc=area_under_risk_coverage(rows.score, wrong),
+        n=scored.n,
+        accepted=int(chosen.sum()),
+        errors=int((chosen & scored.wrong).sum()),
+        alpha=budget,
+        intervals=_bootstrap(rows, budget, resamples, level, random_state) if resamples else {},
+        **_measure(rows, budget),
     )
 
 
-def expected_calibration_error(
-    confidence: NDArray[np.float64], right: NDArray[np.bool_], bins: int = ECE_BINS
-) -> float:
-    """Return the mean distance between confidence and accuracy over equal-width bins of (0, 1].
+class _Ranked(NamedTuple):
+    """Rows in falling order of their score, which a resample keeps: nothing is sorted twice."""
 
-    A confidence on the edge of two bins belongs to the lower one.
-    """
-    edges = np.arange(1, bins) / bins
-    place = np.searchsorted(edges, confidence, side="left")
-    gaps = np.bincount(place, weights=confidence - right, minlength=bins)
-    return float(np.abs(gaps).sum() / len(confidence))
+    score: NDArray[np.float64]
+    wrong: NDArray[np.bool_]
+    accepted: NDArray[np.bool_]
+    confidence: NDArray[np.float64]
+
+    def repeat(self, times: NDArray[np.intp]) -> _Ranked:
+        """Return the rows, each as many times as given."""
+        return _Ranked(
+            np.repeat(self.score, times),
+            np.repeat(self.wrong, times),
+            np.repeat(self.accepted, times),
+            np.repeat(self.confidence, times),
+        )
 
 
-def area_under_risk_coverage(score: NDArray[np.float64], wrong: NDArray[np.bool_]) -> float:
-    """Return the mean over k of the error rate among the k best-scored rows.
+def _measure(rows: _Ranked, alpha: float) -> dict[str, float]:
+    """Compute every metric of some rows, be they all rows or a resample of them."""
+    n, taken = len(rows.score), int(np.count_nonzero(rows.accepted))
+    errors = int(np.count_nonzero(rows.accepted & rows.wrong))
+    gap = abs(float(rows.confidence @ rows.accepted) - (taken - errors))
+    aurc, excess = ranked_areas(rows.score, rows.wrong)
+    return {
+        "accuracy": 1.0 - int(np.count_nonzero(rows.wrong)) / n,
+        "coverage": taken / n,
+        "accuracy_accepted": (taken - errors) / taken if taken else math.nan,
+        "jcw": errors / n,
+        "throughput": (taken - errors) / n,
+        "ece": calibration_error(rows.confidence, ~rows.wrong),
+        "wce_accepted": gap / n,
+        "aurc": aurc,
+        "excess_aurc": excess,
+        "budget_spent": errors / n / alpha,
+    }
 
-    Rows of equal score have no order, so that the error rate is averaged over all their orders:
-    within a tie each further row brings the tie's mean error.
-    """
-    order = np.argsort(-score, kind="stable")
-    ordered, errors = score[order], wrong[order].astype(np.float64)
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-    sizes = np.diff(np.r_[starts, len(ordered)])
-    expected = np.repeat(np.add.reduceat(errors, starts) / sizes, sizes)
-    return float((np.cumsum(expected) / np.arange(1, len(ordered) + 1)).mean())
+
+def _bootstrap(
+    rows: _Ranked, alpha: float, resamples: int, level: float, random_state: Any
+) -> dict[str, Interval]:
+    """Return the percentile interval of each metric over resamples of the rows."""
+    from sklearn.utils import check_random_state  # takes most of a second
+
+    fresh = np.random.RandomState() if random_state is None else random_state
+    random, n = check_random_state(fresh), len(rows.score)
+    draws: dict[str, list[float]] = {}
+    for _ in range(resamples):
+        times = np.bincount(random.randint(n, size=n), minlength=n)
+        for name, value in _measure(rows.repeat(times), alpha).items():
+            draws.setdefault(name, []).append(value)
+    if math.isnan(alpha):
+        del draws["budget_spent"]
+    return {name: _percentiles(np.array(values), level) for name, values in draws.items()}
+
+
+def _percentiles(values: NDArray[np.float64], level: float) -> Interval:
+    defined = values[~np.isnan(values)]
+    if not len(defined):
+        return Interval(math.nan, math.nan)
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from reliablenet.errors import InvalidDataError, MissingExtraError
+from reliablenet.metrics.curves import COLOURS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -173,6 +174,3 @@ class History:
         for axes in (bottom_left, bottom_right):
             axes.set_xlabel("epoch (grey: warm-up; dotted: weights kept)")
         return figure
-
-
-COLOURS = ("#0072b2", "#d55e00", "#009e73")  # Okabe and Ito, told apart by colour-blind readers

@@ -73,6 +73,7 @@ class Schedule:
     @classmethod
     def erm(cls, epochs: int = 100) -> Schedule:
         """Return plain empirical risk minimisation: a warm-up and nothing after it."""
+        check_count("epochs", epochs, "Schedule.erm")
         return cls(warmup_epochs=epochs, max_stages=0)
 
     @property

@@ -1,0 +1,347 @@
+"""`compare`: fit every method on the same folds and measure it on the same rows."""
+
+from __future__ import annotations
+
+import copy
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.base import BaseEstimator, clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _num_samples
+
+from reliablenet._checks import check_count, check_fraction, parameter_error
+from reliablenet.certificate import certify
+from reliablenet.certificate.scored import score_rows
+from reliablenet.certificate.threshold import certify_monotone
+from reliablenet.data.folds import Folds, cut_folds
+from reliablenet.data.tabular import TabularEncoder
+from reliablenet.errors import InvalidDataError, InvalidParameterError
+from reliablenet.methods.base import SelectiveClassifier, check_labels
+from reliablenet.methods.comparison import Comparison, MethodResult
+from reliablenet.methods.deep_gamblers import DeepGamblersClassifier
+from reliablenet.methods.erm import ERMClassifier
+from reliablenet.methods.posthoc import (
+    CertifiedThreshold,
+    ConfidenceThreshold,
+    ConformalRiskControl,
+    TemperatureScaling,
+)
+from reliablenet.methods.reliable import ReliableClassifier
+from reliablenet.methods.selectivenet import SelectiveNetClassifier
+from reliablenet.methods.wrapping import WrappingClassifier
+from reliablenet.metrics import evaluate, risk_coverage_curve
+from reliablenet.metrics.paired import resample_certified_throughput
+
+Method = tuple[str, SelectiveClassifier]
+
+
+def default_methods() -> dict[str, SelectiveClassifier]:
+    """Return the methods that `compare` runs if none are named; one ERM serves three of them."""
+    erm = ERMClassifier()
+    boosting = make_pipeline(TabularEncoder(), HistGradientBoostingClassifier())
+    return {
+        "reliablenet": ReliableClassifier(),
+        "erm": erm,
+        "erm_early_stopped": ERMClassifier(checkpoint="selection"),
+        "boosting": CertifiedThreshold(boosting),
+        "selectivenet": SelectiveNetClassifier(),
+        "deep_gamblers": DeepGamblersClassifier(),
+        "temperature": TemperatureScaling(erm),
+        "confidence_threshold": ConfidenceThreshold(erm),
+        "conformal_risk_control": ConformalRiskControl(erm),
+    }
+
+
+def compare(
+    X: Any = None,
+    y: Any = None,
+    alpha: float = 0.05,
+    rho: float = 0.05,
+    methods: Mapping[str, Any] | Sequence[str] | None = None,
+    *,
+    folds: Folds | None = None,
+    fold_sizes: Any = "auto",
+    resamples: int = 1000,
+    n_jobs: int | None = None,
+    verbose: bool | str = "auto",
+    random_state: Any = 0,
+) -> Comparison:
+    """Fit methods on the same folds and compare what each can be certified to do.
+
+    Parameters
+    ----------
+    X, y
+        Rows and labels, as for `ReliableClassifier.fit`; not with ``folds``.
+    alpha, rho : float in (0, 1)
+        Budget and allowed failure probability; they replace those of the methods.
+    methods : dict of name to classifier, or names, optional
+        Names of the default methods, or classifiers of your own: methods of this library, or any
+        classifier with `predict_proba`, which gets a certified threshold. A fitted one is used as it
+        is, so it must not have seen the selection and certification rows. Methods around the same
+        object share one fit.
+    folds : Folds, optional
+        Folds of your own, such as those of a dataset.
+    fold_sizes : "auto" or three shares
+        Where folds are cut from X and y.
+    resamples : int
+        Paired bootstrap resamples of the certification fold, which tell how sure the order is.
+    n_jobs : int, optional
+        Methods fitted at the same time, each in a process of its own; -1 for all cores.
+    verbose : bool or "auto"
+        Shows on standard error which method is at work; "auto" does if that is a terminal.
+    random_state : int, RandomState or None
+        For folds, resamples, and methods that have none of their own.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from reliablenet.data import SyntheticBand
+    >>> rows = SyntheticBand(seed=0).sample(4000)
+    >>> models = {"logistic": LogisticRegression(), "bayes": GaussianNB()}
+    >>> comparison = compare(rows.X, rows.y, alpha=0.05, methods=models)
+    >>> comparison.frame()["certified"].tolist()
+    [True, True]
+    >>> comparison.best().name in models
+    True
+    """
+    owner = "compare"
+    alpha, rho = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
+    check_count("resamples", resamples, owner)
+    if verbose not in (True, False, "auto"):
+        raise parameter_error("verbose", owner, 'be True, False or "auto"', verbose)
+    chosen = _resolve(methods)
+    random = check_random_state(random_state)
+    if folds is None:
+        folds = _cut(X, y, alpha, rho, fold_sizes, random)
+    elif X is not None or y is not None:
+        raise InvalidParameterError("compare takes X and y, or folds, not both.")
+    elif not isinstance(folds, Folds):
+        raise parameter_error("folds", owner, "be a Folds record", type(folds).__name__)
+    groups = _group(_prepare(chosen, alpha, rho, int(random.randint(2**31 - 1))))
+    results: dict[str, MethodResult] = {}
+    failures: dict[str, str] = {}
+    work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
+        delayed(_fit_group)(group, folds, alpha, rho) for group in groups
+    )
+    with _progress(groups, effective_n_jobs(n_jobs), verbose) as show:
+        for done, failed in work:
+            results |= {result.name: result for result in done}
+            failures |= failed
+            show([*results, *failures])
+    if not results:
+        stories = "; ".join(f"{name}: {story}" for name, story in failures.items())
+        raise InvalidDataError(f"No method could be fitted. {stories}")
+    listed = [results[name] for name in chosen if name in results]
+    listed.sort(key=lambda result: -result.certified_throughput)  # stable: as given where equal
+    draws = resample_certified_throughput(
+        [result.rows for result in listed], alpha, rho, resamples, random
+    )
+    return Comparison(
+        alpha,
+        rho,
+        {result.name: result for result in listed},
+        {name: failures[name] for name in chosen if name in failures},
+        draws,
+    )
+
+
+def _resolve(methods: Any) -> dict[str, Any]:
+    """Return the methods by name, as they were given."""
+    known = default_methods()
+    if methods is None:
+        return known
+    if isinstance(methods, Mapping):
+        chosen = dict(methods)
+    else:
+        names = [methods] if isinstance(methods, str) else list(methods)
+        strangers = [name for name in names if name not in known]
+        if strangers:
+            raise parameter_error(
+                "methods",
+                "compare",
+                f"name some of {sorted(known)}",
+                strangers,
+                "Pass a dict of name to classifier for methods of your own.",
+            )
+        chosen = {name: known[name] for name in names}
+    if not chosen:
+        raise parameter_error("methods", "compare", "hold at least one method", methods)
+    return chosen
+
+
+def _cut(X: Any, y: Any, alpha: float, rho: float, sizes: Any, random: Any) -> Folds:
+    if X is None or y is None:
+        raise InvalidParameterError("compare needs X and y, or folds.")
+    rows = X if hasattr(X, "shape") else np.asarray(X)
+    if _num_samples(rows) == 0:
+        raise InvalidDataError("compare needs rows; got 0.")
+    labels = check_labels(rows, y, "y")
+    return cut_folds(rows, labels, fold_sizes=sizes, alpha=alpha, rho=rho, random_state=random)
+
+
+def _prepare(
+    chosen: dict[str, Any], alpha: float, rho: float, seed: int
+) -> dict[str, SelectiveClassifier]:
+    """Return copies under one budget; what was one classifier in the original stays one."""
+    copies: dict[int, Any] = {}
+
+    def copied(model: Any) -> Any:
+        if id(model) not in copies:
+            copies[id(model)] = _seeded(clone(model, safe=False), seed)
+        return copies[id(model)]
+
+    prepared = {}
+    for name, model in chosen.items():
+        method = model
+        if not isinstance(model, SelectiveClassifier) or hasattr(model, "threshold_"):
+            method = CertifiedThreshold(model)
+        if isinstance(method, WrappingClassifier):
+            method = copy.copy(method)
+            if hasattr(method.estimator, "predict_proba") and not method._is_fitted():
+                method.estimator = copied(method.estimator)
+        else:
+            method = copied(method)
+        prepared[name] = method.set_params(alpha=alpha, rho=rho)
+    return prepared
+
+
+def _seeded(model: Any, seed: int) -> Any:
+    """Give a seed to whatever has none, and let `compare` alone show progress."""
+    if isinstance(model, BaseEstimator):
+        settings = model.get_params()
+        model.set_params(
+            **{
+                name: seed
+                for name, value in settings.items()
+                if name.split("__")[-1] == "random_state" and value is None
+            }
+        )
+        if isinstance(model, SelectiveClassifier) and "verbose" in settings:
+            model.set_params(verbose=False)
+    return model
+
+
+def _group(methods: dict[str, SelectiveClassifier]) -> list[list[Method]]:
+    """Put methods around the same classifier together, that classifier first if it is a method."""
+    groups: dict[int, list[Method]] = {}
+    for name, method in methods.items():
+        wraps = isinstance(method, WrappingClassifier)
+        group = groups.setdefault(id(method.estimator if wraps else method), [])
+        group.insert(len(group) if wraps else 0, (name, method))
+    return list(groups.values())
+
+
+def _fit_group(
+    group: list[Method], folds: Folds, alpha: float, rho: float
+) -> tuple[list[MethodResult], dict[str, str]]:
+    """Fit methods that share a classifier, one training for all; a failure stays with its method."""
+    done: list[MethodResult] = []
+    failures: dict[str, str] = {}
+    shared, shared_seconds = None, 0.0
+    for name, method in group:
+        wraps = isinstance(method, WrappingClassifier)
+        if wraps and shared is not None:
+            method.estimator = shared
+        start = time.perf_counter()
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                method.fit(
+                    folds.train.X,
+                    folds.train.y,
+                    selection=folds.selection,
+                    certification=folds.certification,
+                )
+                seconds = time.perf_counter() - start
+                notes = tuple(str(warning.message) for warning in caught)
+                result = _measure(name, method, folds, alpha, rho, shared_seconds + seconds, notes)
+            done.append(result)
+            if shared is None:
+                shared, shared_seconds = method.estimator_ if wraps else method, seconds
+        except Exception as error:  # whatever a method raises, the others go on
+            failures[name] = f"{type(error).__name__}: {error}"
+    return done, failures
+
+
+def _measure(
+    name: str,
+    method: SelectiveClassifier,
+    folds: Folds,
+    alpha: float,
+    rho: float,
+    seconds: float,
+    notes: tuple[str, ...],
+) -> MethodResult:
+    """Open the certification fold for one fitted method."""
+    outputs = method._checked_outputs(folds.certification.X)
+    score, y = outputs.score, folds.certification.y
+    rows = score_rows(outputs.proba, y, score=score, classes=method.classes_, owner=name)
+    found = certify_monotone(rows, alpha, rho)
+    fixed = None
+    if not isinstance(method, CertifiedThreshold):
+        given = (
+            method.selection_threshold_ if isinstance(method.threshold, str) else method.threshold
+        )
+        fixed = certify(
+            outputs.proba, y, float(given), alpha, rho, score=score, classes=method.classes_
+        )
+    return MethodResult(
+        name=name,
+        model=method,
+        rule=fixed,
+        certificate=found,
+        evaluation=evaluate(
+            outputs.proba,
+            y,
+            accepted=rows.score >= found.threshold,
+            score=score,
+            classes=method.classes_,
+            alpha=alpha,
+        ),
+        curve=risk_coverage_curve(outputs.proba, y, score=score, classes=method.classes_),
+        rows=rows,
+        seconds=seconds,
+        notes=notes,
+    )
+
+
+@contextmanager
+def _progress(
+    groups: list[list[Method]], jobs: int, verbose: bool | str
+) -> Iterator[Callable[[list[str]], None]]:
+    """Yield a function that takes the names done so far and shows those at work."""
+    if not (sys.stderr.isatty() if verbose == "auto" else verbose):
+        yield lambda finished: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        BarColumn(bar_width=12),
+        TextColumn("{task.completed}/{task.total} methods"),
+        TextColumn("[dim]{task.description}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=sum(len(group) for group in groups))
+
+        def show(finished: list[str]) -> None:
+            waiting = [group[0][0] for group in groups if group[0][0] not in finished]
+            bar.update(task, completed=len(finished), description=", ".join(waiting[:jobs]))
+
+        show([])
+        yield show
