@@ -11,12 +11,16 @@ import pandas as pd
 import reliablenet as rn
 
 QUICK = rn.Schedule(warmup_epochs=3, epochs_per_stage=2, max_stages=2)
+ABSTAINING = (rn.SelectiveNetClassifier, rn.DeepGamblersClassifier)  # they learn their own score
+NETWORKS = (rn.ReliableClassifier, rn.ERMClassifier, *ABSTAINING)
 EXPECTED_WARNINGS = (rn.NotCertifiedWarning, rn.ConstraintWarning, rn.FoldWarning)
 
 
 def quick(kind: type, **settings: Any) -> Any:
     """Return an estimator that trains for seven epochs."""
     short = {"schedule": QUICK} if kind is rn.ReliableClassifier else {"epochs": 7}
+    if kind is rn.DeepGamblersClassifier:
+        short |= {"warmup_epochs": 2}
     return kind(**({"random_state": 0} | short | settings))
 
 

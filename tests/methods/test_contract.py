@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from contract_helpers import EXPECTED_WARNINGS, fit_quietly, frame_of, quick
+from contract_helpers import ABSTAINING, EXPECTED_WARNINGS, NETWORKS, fit_quietly, frame_of, quick
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.model_selection import GridSearchCV
@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import reliablenet as rn
 from reliablenet.data import Fold, SyntheticBand
 
-both = pytest.mark.parametrize("kind", [rn.ReliableClassifier, rn.ERMClassifier])
+each = pytest.mark.parametrize("kind", NETWORKS)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def band() -> Fold:
 
 # The default settings, not short ones: this is what a user gets.
 @parametrize_with_checks(
-    [rn.ReliableClassifier(random_state=0), rn.ERMClassifier(random_state=0)],
+    [kind(random_state=0) for kind in NETWORKS],
     expected_failed_checks=lambda estimator: {},
 )
 @pytest.mark.filterwarnings(*(f"ignore::reliablenet.{c.__name__}" for c in EXPECTED_WARNINGS))
@@ -35,7 +35,7 @@ def test_scikit_learn_accepts_the_estimator(estimator, check) -> None:
     check(estimator)
 
 
-@both
+@each
 def test_same_seed_gives_the_same_bits(kind, band) -> None:
     first, second = (fit_quietly(quick(kind), band.X, band.y) for _ in range(2))
     other = fit_quietly(quick(kind, random_state=1), band.X, band.y)
@@ -45,7 +45,7 @@ def test_same_seed_gives_the_same_bits(kind, band) -> None:
     assert not np.array_equal(first.predict_proba(band.X), other.predict_proba(band.X))
 
 
-@both
+@each
 def test_global_random_state_is_left_alone(kind, band) -> None:
     np.random.seed(7)  # noqa: NPY002
     torch.manual_seed(7)
@@ -55,7 +55,7 @@ def test_global_random_state_is_left_alone(kind, band) -> None:
     assert torch.equal(torch.get_rng_state(), expected[1])
 
 
-@both
+@each
 def test_a_row_gets_the_same_decision_alone_in_seven_and_in_twenty_thousand(kind, band) -> None:
     model = fit_quietly(quick(kind), band.X, band.y)
     many = SyntheticBand(seed=1).sample(20_000).X
@@ -63,10 +63,13 @@ def test_a_row_gets_the_same_decision_alone_in_seven_and_in_twenty_thousand(kind
     np.testing.assert_array_equal(model.predict_proba(many[:7]), together[:7])
     for row in (0, 511, 512, 19_999):
         np.testing.assert_array_equal(model.predict_proba(many[row : row + 1]), together[[row]])
+        np.testing.assert_array_equal(
+            model.acceptance_score(many[row : row + 1]), model.acceptance_score(many)[[row]]
+        )
     np.testing.assert_array_equal(model.accept(many)[3:9], model.accept(many[3:9]))
 
 
-@both
+@each
 def test_the_certificate_is_that_of_the_certification_fold(kind, band) -> None:
     draw = SyntheticBand(seed=3)
     selection, certification = draw.sample(500), draw.sample(1000)
@@ -77,8 +80,8 @@ def test_the_certificate_is_that_of_the_certification_fold(kind, band) -> None:
         selection=(selection.X, selection.y),
         certification=certification,
     )
-    proba = model.predict_proba(certification.X)
-    assert model.certificate_ == rn.certified_threshold(proba, certification.y)
+    proba, score = model.predict_proba(certification.X), model.acceptance_score(certification.X)
+    assert model.certificate_ == rn.certified_threshold(proba, certification.y, score=score)
     assert model.certificate_.n == 1000
     result = model.evaluate(certification.X, certification.y)
     assert (result.errors, result.accepted) == (
@@ -89,11 +92,13 @@ def test_the_certificate_is_that_of_the_certification_fold(kind, band) -> None:
     assert (again.errors, again.kind) == (model.certificate_.errors, "fixed")
 
 
-@both
+@each
 def test_decisions_follow_the_threshold(kind, band) -> None:
     model = fit_quietly(quick(kind), band.X, band.y)
     decisions = model.decide(band.X)
-    np.testing.assert_array_equal(decisions.confidence, model.predict_proba(band.X).max(axis=1))
+    np.testing.assert_array_equal(decisions.confidence, model.acceptance_score(band.X))
+    top = model.predict_proba(band.X).max(axis=1)
+    assert np.array_equal(decisions.confidence, top) == (kind not in ABSTAINING)
     np.testing.assert_array_equal(decisions.accepted, decisions.confidence >= model.threshold_)
     np.testing.assert_array_equal(decisions.label, model.predict(band.X))
     assert 0 < decisions.accepted.sum() < len(decisions)
@@ -102,9 +107,9 @@ def test_decisions_follow_the_threshold(kind, band) -> None:
     assert len(frame) == len(band)
 
 
-@both
+@each
 def test_a_fixed_threshold_is_used_as_it_is(kind, band) -> None:
-    model = fit_quietly(quick(kind, threshold=0.9), band.X, band.y)
+    model = fit_quietly(quick(kind, threshold=0.9, alpha=0.3), band.X, band.y)
     assert model.certificate_.kind == "fixed"
     assert model.certificate_.threshold == 0.9
     assert model.threshold_ == 0.9
@@ -115,16 +120,16 @@ def test_selection_threshold_of_reliable_is_the_training_threshold(band) -> None
     assert model.certificate_.threshold == model.training_threshold_ == model.history_.threshold
 
 
-def test_selection_threshold_of_erm_is_the_most_permissive_within_alpha(band) -> None:
+@pytest.mark.parametrize("kind", [rn.ERMClassifier, *ABSTAINING])
+def test_selection_threshold_of_the_others_is_the_most_permissive_within_alpha(kind, band) -> None:
     selection = SyntheticBand(seed=5).sample(800)
-    model = fit_quietly(
-        quick(rn.ERMClassifier, threshold="selection"), band.X, band.y, selection=selection
-    )
-    proba = model.predict_proba(selection.X)
-    assert model.certificate_.threshold == rn.jcw_threshold(proba, selection.y, 0.05)
+    model = fit_quietly(quick(kind, threshold="selection"), band.X, band.y, selection=selection)
+    proba, score = model.predict_proba(selection.X), model.acceptance_score(selection.X)
+    expected = rn.jcw_threshold(proba, selection.y, 0.05, score=score)
+    assert model.certificate_.threshold == model.selection_threshold_ == expected
 
 
-@both
+@each
 @pytest.mark.filterwarnings("ignore::reliablenet.ConstraintWarning")
 def test_without_a_certificate_everything_is_deferred_and_the_reason_is_given(kind, band) -> None:
     with pytest.warns(rn.NotCertifiedWarning, match=r"alpha 0.001 needs \d+ rows"):
@@ -135,7 +140,7 @@ def test_without_a_certificate_everything_is_deferred_and_the_reason_is_given(ki
     assert set(model.predict(band.X)) == {0, 1}  # predict always answers
 
 
-@both
+@each
 @pytest.mark.filterwarnings("ignore::reliablenet.ConstraintWarning")
 def test_an_uncertified_fixed_threshold_acts_on_nothing(kind, band) -> None:
     with pytest.warns(rn.NotCertifiedWarning, match="allows"):
@@ -144,7 +149,7 @@ def test_an_uncertified_fixed_threshold_acts_on_nothing(kind, band) -> None:
     assert model.threshold_ == math.inf
 
 
-@both
+@each
 def test_string_labels_ten_classes(kind) -> None:
     X, y = load_digits(return_X_y=True)
     names = np.array([f"digit {label}" for label in y])
@@ -155,7 +160,7 @@ def test_string_labels_ten_classes(kind) -> None:
     assert set(model.decide(X).label) <= set(names)
 
 
-@both
+@each
 def test_data_frames_with_categories_and_missing_values(kind) -> None:
     table, y = frame_of(1500)
     model = fit_quietly(quick(kind), table, y)
@@ -164,7 +169,7 @@ def test_data_frames_with_categories_and_missing_values(kind) -> None:
     assert model.score(table, y) > 0.75
 
 
-@both
+@each
 def test_an_unseen_category_is_as_good_as_none(kind) -> None:
     table, y = frame_of(600)
     model = fit_quietly(quick(kind), table, y)
@@ -173,7 +178,7 @@ def test_an_unseen_category_is_as_good_as_none(kind) -> None:
     assert np.isfinite(model.predict_proba(new)).all()
 
 
-@both
+@each
 def test_preprocessing_learns_from_the_training_fold_alone(kind, band) -> None:
     other = SyntheticBand(seed=9).sample(400)
     folds = {"selection": Fold(other.X, other.y), "certification": Fold(other.X, other.y)}
@@ -183,7 +188,7 @@ def test_preprocessing_learns_from_the_training_fold_alone(kind, band) -> None:
     np.testing.assert_array_equal(first.predict_proba(band.X), second.predict_proba(band.X))
 
 
-@both
+@each
 def test_clone_and_grid_search(kind, band) -> None:
     model = quick(kind)
     assert clone(model).get_params() == model.get_params()

@@ -13,7 +13,7 @@ import zipfile
 import numpy as np
 import pytest
 import skops.io
-from contract_helpers import QUICK, fit_quietly, frame_of, quick
+from contract_helpers import NETWORKS, QUICK, fit_quietly, frame_of, quick
 from torch import nn
 
 import reliablenet as rn
@@ -33,9 +33,12 @@ def path(model, tmp_path):
     return model.save(tmp_path / "model.rnet")
 
 
-def test_a_loaded_model_decides_the_same_to_the_bit(model, path) -> None:
-    loaded = rn.load(path)
+@pytest.mark.parametrize("kind", NETWORKS)
+def test_a_loaded_model_decides_the_same_to_the_bit(kind, tmp_path) -> None:
+    model = fit_quietly(quick(kind), *frame_of(1200))
+    loaded = rn.load(model.save(tmp_path / "model.rnet"))
     table, y = frame_of(500, seed=1)
+    assert type(loaded) is kind
     np.testing.assert_array_equal(loaded.predict_proba(table), model.predict_proba(table))
     assert loaded.decide(table).to_frame().equals(model.decide(table).to_frame())
     assert loaded.certificate_ == model.certificate_

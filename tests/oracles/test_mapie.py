@@ -223,15 +223,12 @@ def test_where_all_may_be_accepted_the_controllers_accept_all(controller):
     assert certified_threshold(proba, y, 0.05, 1 - 0.95).accepted == 128
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="the certificate inverts the tail, the planner evaluates it: an ulp apart where both "
-    "equal their limit",
-)
-@pytest.mark.parametrize(("n", "rho"), [(1, 0.7), (2, 0.49), (4, 0.2401)])
-def test_at_an_exact_tie_certificate_planner_and_mapie_agree(n, rho):
-    """P(Bin(n, 0.3) <= 0) = 0.7^n = rho: MAPIE rejects, n rows are said to suffice, and do not."""
-    assert mapie_p_values([0], n, 0.3)[0] <= rho
-    assert rows_for_errors(0, 0.3, rho) == n
+@pytest.mark.parametrize("alpha", [0.1, 0.25, 0.3, 0.5, 0.7, 0.9])
+@pytest.mark.parametrize("n", range(1, 30))
+def test_at_an_exact_tie_certificate_and_planner_agree(n, alpha):
+    """P(Bin(n, alpha) <= 0) = (1 - alpha)^n = rho: rounding decides, but once for all."""
+    rho = (1 - alpha) ** n
     rows = {"score": np.ones(n), "predicted": np.zeros(n, int)}
-    assert certified_threshold(None, np.zeros(n, int), 0.3, rho, **rows).certified
+    certified = certified_threshold(None, np.zeros(n, int), alpha, rho, **rows).certified
+    assert rows_for_errors(0, alpha, rho) == (n if certified else n + 1)
+    assert abs(mapie_p_values([0], n, alpha)[0] - rho) <= 1e-12

@@ -76,6 +76,10 @@ def rows_for_errors(errors: ArrayLike, alpha: float, rho: float = 0.05) -> Any:
         middle = (granted + refused) // 2
         enough = binomial_cdf(k, middle, alpha) <= rho
         refused, granted = np.where(enough, refused, middle), np.where(enough, middle, granted)
+    # Where the tail equals rho, rounding decides; then the certificate's own comparison has the word.
+    granted += clopper_pearson_upper(k, granted, rho) > alpha
+    fewer = np.maximum(granted - 1, k + 1)
+    granted = np.where(clopper_pearson_upper(k, fewer, rho) <= alpha, fewer, granted)
     return int(granted) if granted.ndim == 0 else granted
 
 
