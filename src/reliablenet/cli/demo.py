@@ -1,18 +1,16 @@
-"""`reliablenet demo`: two datasets, two ways to train, certificates, a saved model put to use."""
+"""`reliablenet demo`: two datasets, nine methods, certificates, a saved model put to use."""
 
 from __future__ import annotations
 
 import os
 import textwrap
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from reliablenet.data import Folds
-    from reliablenet.methods import Decisions, SelectiveClassifier
+    from reliablenet.methods import Comparison, Decisions
 
 NEW_PATIENTS = 60
 NEXT_STEPS = """\
@@ -27,7 +25,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the saved model.")] = Path("demo-output"),
     seed: Annotated[int, typer.Option(help="Seed of all that is random.")] = 0,
 ) -> None:
-    """Train under a budget for confident mistakes, certify, save, load and decide.
+    """Train under a budget for confident mistakes, certify, compare, save, load and decide.
 
     Example: reliablenet demo --seed 1
     """
@@ -50,13 +48,15 @@ def demo(
         f"   all rows, labels are coin tosses. No rule within alpha acts rightly on more\n"
         f"   than {best:.3f} of all rows.\n"
     )
-    models = compare(band.folds(), alpha, seed)
+    comparison = rn.compare(alpha=alpha, folds=band.folds(), random_state=seed)
+    show_comparison(comparison)
     fresh = band.sample(200_000)
-    for name, model in models.items():
-        truth = model.evaluate(fresh.X, fresh.y)
+    typer.echo(f"   What they do in truth, on {len(fresh):,} fresh rows:")
+    for name in dict.fromkeys([next(iter(comparison.results)), "reliablenet", "boosting", "erm"]):
+        truth = comparison.results[name].model.evaluate(fresh.X, fresh.y)
         typer.echo(
-            f"   On {truth.n:,} fresh rows {name} has JCW {truth.jcw:.4f} and acts rightly on\n"
-            f"   {truth.throughput:.3f}, which is {truth.throughput / best:.1%} of the best possible."
+            f"   {name:18s} JCW {truth.jcw:.4f}, acts rightly on {truth.throughput:.3f}, "
+            f"{truth.throughput / best:.1%} of the best possible"
         )
 
     alpha = 0.03
@@ -69,56 +69,50 @@ def demo(
     order = np.random.RandomState(seed).permutation(len(labels))
     new, known = order[:NEW_PATIENTS], order[NEW_PATIENTS:]
     folds = cut_folds(table.iloc[known], labels[known], alpha=alpha, random_state=seed)
-    models = compare(folds, alpha, seed)
+    comparison = rn.compare(alpha=alpha, folds=folds, random_state=seed)
+    show_comparison(comparison)
 
     out.mkdir(parents=True, exist_ok=True)
-    path = models["ReliableNet"].save(out / "breast-cancer.rnet")
-    typer.echo(f"3. The model, saved to {path} and loaded back,\n   meets the new patients:\n")
+    choice = comparison.best()
+    if choice.model is None or choice.certificate is None:
+        typer.echo("3. Without a certificate there is no model to use; try another --seed.")
+        raise typer.Exit(3)
+    path = choice.model.save(out / "breast-cancer.rnet")
+    typer.echo(
+        f"3. {choice.name}, saved to {path} and loaded back, meets the\n"
+        f"   new patients. Its certificate allows for the choice among "
+        f"{len(comparison.frame())} methods:\n"
+        f"   {choice.certificate.reason} (rho {choice.certificate.rho:.4f}).\n"
+    )
     show_decisions(rn.load(path).decide(table.iloc[new]), labels[new])
     nearest = min(sys.executable, os.path.relpath(sys.executable), key=len)
     typer.echo("\n" + NEXT_STEPS.format(python=nearest))
 
 
-def compare(folds: Folds, alpha: float, seed: int) -> dict[str, SelectiveClassifier]:
-    """Fit ERM and ReliableNet on the same folds, print them side by side, and return them."""
-    import reliablenet as rn
-
-    models: dict[str, Any] = {
-        "ERM": rn.ERMClassifier(alpha, random_state=seed),
-        "ReliableNet": rn.ReliableClassifier(alpha, random_state=seed),
-    }
-    columns, notes = [], []
-    for name, model in models.items():
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            model.fit(
-                folds.train.X,
-                folds.train.y,
-                selection=folds.selection,
-                certification=folds.certification,
+def show_comparison(comparison: Comparison) -> None:
+    """Print one line a method, and which to use."""
+    typer.echo(
+        "                           at the certified threshold              rule fixed before"
+    )
+    typer.echo(
+        "   method                  acted  right  wrong    K of n   bound   wrong   certified"
+    )
+    for name, result in comparison.results.items():
+        found, rule = result.certificate, result.rule
+        line = f"{'no certificate: every row is deferred':39s}"
+        if found.certified:
+            count = f"{found.errors}/{found.n}"
+            line = (
+                f"{found.coverage:.3f}  {found.throughput:.3f}  {found.jcw:.3f} {count:>9s}"
+                f"  {found.upper_bound:.4f}"
             )
-        notes += [f"{name}: {warning.message}" for warning in caught]
-        result = model.evaluate(folds.certification.X, folds.certification.y)
-        certificate = model.certificate_
-        columns.append(
-            {
-                "": name,
-                "accuracy": f"{result.accuracy:.3f}",
-                "coverage (acted on)": f"{result.coverage:.3f}",
-                "accuracy of accepted": f"{result.accuracy_accepted:.3f}",
-                "throughput (acted, right)": f"{result.throughput:.3f}",
-                "JCW (acted, wrong)": f"{result.jcw:.4f}",
-                "K of n": f"{certificate.errors} of {certificate.n}",
-                f"bound of JCW ({1 - certificate.rho:.0%} sure)": f"{certificate.upper_bound:.4f}",
-                f"certified within {alpha:g}": "yes" if certificate.certified else "no",
-            }
-        )
-    for heading in columns[0]:
-        typer.echo(f"   {heading:26s}" + "".join(f"{column[heading]:>14s}" for column in columns))
+        fixed = "-" if rule is None else f"{rule.jcw:.3f}   {'yes' if rule.certified else 'no'}"
+        typer.echo(f"   {name:23s} {line}   {fixed}")
+    for name, story in comparison.failures.items():
+        typer.echo(f"   {name:23s} failed: {story}")
+    text = str(comparison.best())
     typer.echo("")
-    for note in notes:
-        typer.echo(textwrap.fill(note, 84, initial_indent="   ", subsequent_indent="   ") + "\n")
-    return models
+    typer.echo(textwrap.fill(text, 84, initial_indent="   ", subsequent_indent="   ") + "\n")
 
 
 def show_decisions(decisions: Decisions, truth: Any) -> None:

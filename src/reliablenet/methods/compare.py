@@ -337,11 +337,12 @@ def _progress(
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("", total=sum(len(group) for group in groups))
 
-        def show(finished: list[str]) -> None:
+        def at_work(finished: list[str]) -> str:
             waiting = [group[0][0] for group in groups if group[0][0] not in finished]
-            bar.update(task, completed=len(finished), description=", ".join(waiting[:jobs]))
+            return ", ".join(waiting[:jobs])
 
-        show([])
-        yield show
+        task = bar.add_task(at_work([]), total=sum(len(group) for group in groups))
+        yield lambda finished: bar.update(
+            task, completed=len(finished), description=at_work(finished)
+        )

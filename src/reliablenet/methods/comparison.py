@@ -173,11 +173,10 @@ class Comparison:
         winner = results[0]
         tried = len(results) + len(self.failures)
         corrected = certify_monotone(winner.rows, self.alpha, self.rho / tried)
-        if not corrected.certified:
-            reason = winner.certificate.reason if tried == 1 else corrected.reason
+        if not corrected.certified or winner.certified_throughput == 0.0:
+            reason = "it acts rightly on no row" if corrected.certified else corrected.reason
             sentence = (
-                f"No method can be recommended: the best of {tried}, {winner.name}, has no "
-                f"certificate that allows for the choice among them: {reason}."
+                f"No method can be recommended: the best of {tried} is {winner.name}, and {reason}."
             )
             return Recommendation("", None, None, math.nan, sentence)
         model = copy.copy(winner.model)
@@ -225,6 +224,9 @@ class Comparison:
         if not ours or isinstance(winner.model, ReliableClassifier):
             return ""
         loss = winner.certified_throughput - ours[0].certified_throughput
+        place = list(self.results).index(ours[0].name)
+        if self._sureness(place) < LIKELY:
+            return f" Constrained training ({ours[0].name}) shows no gain here."
         return f" Constrained training ({ours[0].name}) does not pay here: {loss:.3f} less."
 
     def plot(self) -> Figure:

@@ -20,6 +20,7 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
@@ -28,11 +29,19 @@ from reliablenet._version import __version__
 from reliablenet.certificate import Certificate
 from reliablenet.data.tabular import TabularEncoder
 from reliablenet.errors import InvalidParameterError, ModelFileError, ReliableNetError
+from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.deep_gamblers import DeepGamblersClassifier
 from reliablenet.methods.erm import ERMClassifier
 from reliablenet.methods.neural import NetworkFactory, NeuralClassifier
+from reliablenet.methods.posthoc import (
+    CertifiedThreshold,
+    ConfidenceThreshold,
+    ConformalRiskControl,
+    TemperatureScaling,
+)
 from reliablenet.methods.reliable import ReliableClassifier
 from reliablenet.methods.selectivenet import SelectiveNetClassifier
+from reliablenet.methods.wrapping import WrappingClassifier
 from reliablenet.training.forward import CHUNK
 from reliablenet.training.history import EpochRecord, History
 from reliablenet.training.schedule import Schedule
@@ -40,21 +49,30 @@ from reliablenet.training.schedule import Schedule
 FORMAT = "reliablenet-model/1"
 SEAL = b"sha256:"
 SEAL_LENGTH = len(SEAL) + 64
-MEMBERS = (
-    "manifest.json",
-    "weights.safetensors",
-    "preprocessing.skops",
-    "certificate.json",
-    "history.json",
-)
-CLASSES: dict[str, type[NeuralClassifier]] = {
+COMMON_MEMBERS = ("manifest.json", "certificate.json")
+NETWORK_MEMBERS = ("weights.safetensors", "preprocessing.skops", "history.json")
+ESTIMATOR_MEMBERS = ("estimator.skops",)
+NETWORK_CLASSES: dict[str, type[NeuralClassifier]] = {
     "DeepGamblersClassifier": DeepGamblersClassifier,
     "ERMClassifier": ERMClassifier,
     "ReliableClassifier": ReliableClassifier,
     "SelectiveNetClassifier": SelectiveNetClassifier,
 }
-# What our own preprocessing contains beyond the types that skops trusts by itself.
-TRUSTED_TYPES = frozenset({"numpy.dtype"})
+WRAPPER_CLASSES: dict[str, type[WrappingClassifier]] = {
+    "CertifiedThreshold": CertifiedThreshold,
+    "ConfidenceThreshold": ConfidenceThreshold,
+    "ConformalRiskControl": ConformalRiskControl,
+    "TemperatureScaling": TemperatureScaling,
+}
+# What we load beyond the types that skops trusts by itself: our own preprocessing, and trees.
+TRUSTED_TYPES = frozenset(
+    {
+        "numpy.dtype",
+        "reliablenet.data.tabular.TabularEncoder",
+        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+        "sklearn.tree._tree.Tree",
+    }
+)
 
 
 def save(model: Any, path: str | Path) -> Path:
@@ -63,7 +81,8 @@ def save(model: Any, path: str | Path) -> Path:
     Parameters
     ----------
     model : estimator
-        A fitted `ReliableClassifier` or `ERMClassifier`.
+        A fitted method of this library. What a method wraps may be another one, or a scikit-learn
+        estimator made of types that `load` accepts.
     path : str or Path
         By convention with the suffix ``.rnet``.
 
@@ -72,9 +91,10 @@ def save(model: Any, path: str | Path) -> Path:
     Path
     """
     check_is_fitted(model)
-    if type(model).__name__ not in CLASSES:
+    if type(model).__name__ not in NETWORK_CLASSES | WRAPPER_CLASSES:
         raise InvalidParameterError(
-            f"save knows {sorted(CLASSES)}; got {type(model).__name__}, which has no file format."
+            f"save knows {sorted(NETWORK_CLASSES | WRAPPER_CLASSES)}; got {type(model).__name__}, "
+            "which has no file format."
         )
     target = Path(path)
     if not target.parent.is_dir() or target.is_dir():
@@ -82,13 +102,22 @@ def save(model: Any, path: str | Path) -> Path:
             "`path` of save must name a file in an existing folder, such as 'model.rnet'; "
             f"got {str(target)!r}."
         )
-    parts = {
-        "weights.safetensors": _weights(model.network_),
-        "preprocessing.skops": _preprocessing(model.encoder_),
-        "certificate.json": model.certificate_.to_json().encode(),
-        "history.json": _history_text(model.history_).encode(),
-    }
-    manifest = _manifest(model) | {"sha256": {n: _sha256(part) for n, part in parts.items()}}
+    methods, core = [], model
+    while isinstance(core, WrappingClassifier):
+        methods.append(core)
+        core = core.estimator_
+    parts = {"certificate.json": model.certificate_.to_json().encode()}
+    manifest: dict[str, Any] = {"format": FORMAT, "versions": _versions()}
+    if isinstance(core, NeuralClassifier):
+        methods.append(core)
+        manifest["network"] = _describe_network(core)
+        parts["weights.safetensors"] = _weights(core.network_)
+        parts["preprocessing.skops"] = _preprocessing(core.encoder_)
+        parts["history.json"] = _history_text(core.history_).encode()
+    else:
+        parts["estimator.skops"] = _estimator(core)
+    manifest["methods"] = [_describe(method) for method in methods]
+    manifest["sha256"] = {name: _sha256(part) for name, part in parts.items()}
     parts = {"manifest.json": json.dumps(manifest, indent=2, allow_nan=False).encode()} | parts
     write_atomically(target, _seal(parts))
     return target
@@ -96,6 +125,8 @@ def save(model: Any, path: str | Path) -> Path:
 
 def load(path: str | Path, *, network: NetworkFactory | None = None) -> Any:
     """Read a model that `save` wrote, ready to decide.
+
+    What a method wraps comes back without a rule of its own: alone, it would defer every row.
 
     Parameters
     ----------
@@ -119,26 +150,20 @@ def load(path: str | Path, *, network: NetworkFactory | None = None) -> Any:
             raise ModelFileError(
                 f"{path} has the format {manifest['format']!r}; we read {FORMAT!r}."
             )
-        for name in MEMBERS[1:]:
+        for name in parts.keys() - {"manifest.json"}:
             if _sha256(parts[name]) != manifest["sha256"][name]:
                 raise ModelFileError(f"{path} was altered: {name} does not match its hash.")
-        if manifest["class"] not in CLASSES:
-            raise ModelFileError(f"{path} holds a {manifest['class']!r}, which we do not know.")
-        model = CLASSES[manifest["class"]](**_settings_from(manifest["settings"], network))
-        model.classes_ = _array_from(manifest["classes"])
-        model.n_features_in_ = manifest["n_features"]
-        if manifest["feature_names"] is not None:
-            model.feature_names_in_ = np.array(manifest["feature_names"], dtype=object)
+        model: Any = None
+        if "estimator.skops" in parts:
+            if network is not None:
+                raise InvalidParameterError("`network` of load: this model has no network.")
+            model = _from_skops(parts["estimator.skops"], path)
+        for described in reversed(manifest["methods"]):
+            if model is None:
+                model = _network_method(described, manifest["network"], parts, network, path)
+            else:
+                model = _wrapper(described, model, path)
         model._adopt(Certificate.from_json(parts["certificate.json"].decode()))
-        model.selection_threshold_ = float(manifest["selection_threshold"])
-        model.history_ = _history_from(parts["history.json"].decode())
-        if isinstance(model, ReliableClassifier):
-            model.training_threshold_ = model.history_.threshold
-        model.encoder_ = _encoder_from(manifest["encoder"], parts["preprocessing.skops"], path)
-        model.input_shape_ = tuple(manifest["input_shape"])
-        model.network_ = model._build_network(seed=0)
-        model.network_.load_state_dict(load_tensors(parts["weights.safetensors"]))
-        model.network_.to(model.device).eval()
     except ReliableNetError:
         raise
     except Exception as error:  # whatever a foreign file makes its readers raise, it is refused
@@ -149,17 +174,74 @@ def load(path: str | Path, *, network: NetworkFactory | None = None) -> Any:
     return model
 
 
-def _manifest(model: NeuralClassifier) -> dict[str, Any]:
-    names = getattr(model, "feature_names_in_", None)
+def _describe(method: SelectiveClassifier) -> dict[str, Any]:
+    """Return what a method was set to and learned, but for its classifier and its rule."""
+    names = getattr(method, "feature_names_in_", None)
+    settings = method.get_params(deep=False)
+    settings.pop("estimator", None)
+    return {
+        "class": type(method).__name__,
+        "settings": {name: _plain(value) for name, value in settings.items()},
+        "classes": _array_to(method.classes_),
+        "n_features": getattr(method, "n_features_in_", None),
+        "feature_names": None if names is None else [str(name) for name in names],
+        "selection_threshold": str(method.selection_threshold_),  # may be inf, which JSON lacks
+        "temperature": getattr(method, "temperature_", None),
+    }
+
+
+def _learned(model: SelectiveClassifier, described: dict[str, Any]) -> None:
+    """Set what `_describe` wrote; without the certificate of `load` the model defers every row."""
+    model.classes_ = _array_from(described["classes"])
+    if described["n_features"] is not None:
+        model.n_features_in_ = described["n_features"]
+    if described["feature_names"] is not None:
+        model.feature_names_in_ = np.array(described["feature_names"], dtype=object)
+    model.selection_threshold_ = float(described["selection_threshold"])
+    model.threshold_ = math.inf
+
+
+def _wrapper(described: dict[str, Any], estimator: Any, path: Any) -> WrappingClassifier:
+    settings = _settings_from(described["settings"])
+    wrapper: WrappingClassifier = _class_of(described, WRAPPER_CLASSES, path)(estimator, **settings)
+    _learned(wrapper, described)
+    wrapper.estimator_ = estimator
+    if isinstance(wrapper, TemperatureScaling):
+        wrapper.temperature_ = float(described["temperature"])
+    return wrapper
+
+
+def _network_method(
+    described: dict[str, Any],
+    shape: dict[str, Any],
+    parts: dict[str, bytes],
+    factory: NetworkFactory | None,
+    path: Any,
+) -> NeuralClassifier:
+    settings = _settings_from(described["settings"])
+    settings["network"] = _factory_from(described["settings"]["network"], factory)
+    model: NeuralClassifier = _class_of(described, NETWORK_CLASSES, path)(**settings)
+    _learned(model, described)
+    model.history_ = _history_from(parts["history.json"].decode())
+    if isinstance(model, ReliableClassifier):
+        model.training_threshold_ = model.history_.threshold
+    model.encoder_ = _encoder_from(shape["encoder"], parts["preprocessing.skops"], path)
+    model.input_shape_ = tuple(shape["input_shape"])
+    model.network_ = model._build_network(seed=0)
+    model.network_.load_state_dict(load_tensors(parts["weights.safetensors"]))
+    model.network_.to(model.device).eval()
+    return model
+
+
+def _class_of(described: dict[str, Any], known: dict[str, Any], path: Any) -> Any:
+    if described["class"] not in known:
+        raise ModelFileError(f"{path} holds a {described['class']!r}, which we do not know here.")
+    return known[described["class"]]
+
+
+def _describe_network(model: NeuralClassifier) -> dict[str, Any]:
     encoder = model.encoder_
     return {
-        "format": FORMAT,
-        "class": type(model).__name__,
-        "settings": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
-        "classes": _array_to(model.classes_),
-        "n_features": model.n_features_in_,
-        "selection_threshold": str(model.selection_threshold_),  # may be inf, which JSON lacks
-        "feature_names": None if names is None else [str(name) for name in names],
         "input_shape": list(model.input_shape_),
         "encoder": None
         if encoder is None
@@ -170,12 +252,15 @@ def _manifest(model: NeuralClassifier) -> dict[str, Any]:
             "dropped": [_plain(column) for column in encoder.dropped_],
         },
         "chunk": CHUNK,
-        "versions": {
-            "reliablenet": __version__,
-            "torch": torch.__version__,
-            "scikit-learn": sklearn.__version__,
-            "numpy": np.__version__,
-        },
+    }
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "reliablenet": __version__,
+        "torch": torch.__version__,
+        "scikit-learn": sklearn.__version__,
+        "numpy": np.__version__,
     }
 
 
@@ -194,27 +279,30 @@ def _plain(value: Any) -> Any:
     return {"custom": getattr(value, "__qualname__", type(value).__qualname__)}
 
 
-def _settings_from(settings: dict[str, Any], network: NetworkFactory | None) -> dict[str, Any]:
+def _settings_from(settings: dict[str, Any]) -> dict[str, Any]:
     result = dict(settings)
     for name, value in settings.items():
         if isinstance(value, dict) and "schedule" in value:
             result[name] = Schedule(**value["schedule"])
-        elif isinstance(value, dict) and name != "network":
+        elif isinstance(value, dict):
             result[name] = None  # a RandomState: it decided the fit and decides nothing any more
-    if isinstance(settings["network"], dict):
-        if network is None:
-            raise ModelFileError(
-                "This model has a network of your own, built by "
-                f"{settings['network']['custom']!r}; a file cannot hold code. "
-                "Pass the factory: load(path, network=...)."
-            )
-        result["network"] = network
-    elif network is not None:
-        raise InvalidParameterError(
-            f"`network` of load is only for models with a network of their own; this one has "
-            f"{settings['network']!r}."
-        )
     return result
+
+
+def _factory_from(stored: Any, factory: NetworkFactory | None) -> Any:
+    if not isinstance(stored, dict):
+        if factory is not None:
+            raise InvalidParameterError(
+                f"`network` of load is only for models with a network of their own; this one has "
+                f"{stored!r}."
+            )
+        return stored
+    if factory is None:
+        raise ModelFileError(
+            f"This model has a network of your own, built by {stored['custom']!r}; a file cannot "
+            "hold code. Pass the factory: load(path, network=...)."
+        )
+    return factory
 
 
 def _array_to(array: NDArray[Any]) -> dict[str, Any]:
@@ -254,17 +342,50 @@ def _encoder_from(
 ) -> TabularEncoder | None:
     if columns is None:
         return None
-    import skops.io
-
-    refused = set(skops.io.get_untrusted_types(data=content)) - TRUSTED_TYPES
-    if refused:
-        raise ModelFileError(f"{path} is refused: its preprocessing holds {sorted(refused)}.")
     encoder = TabularEncoder()
     encoder.columns_ = columns["columns"]
     encoder.numbers_, encoder.categories_ = columns["numbers"], columns["categories"]
     encoder.dropped_ = columns["dropped"]
-    encoder.transformer_ = skops.io.loads(content, trusted=sorted(TRUSTED_TYPES))
+    encoder.transformer_ = _from_skops(content, path)
     return encoder
+
+
+def _estimator(estimator: Any) -> bytes:
+    """Return a scikit-learn estimator as bytes, unless they would be refused when loaded."""
+    import skops.io
+
+    name = type(estimator).__name__
+    if not isinstance(estimator, BaseEstimator):
+        raise InvalidParameterError(
+            f"save can store what wraps a scikit-learn estimator or a network of ours; got {name}. "
+            "Keep that model in a format of its own, and certificate_.to_json() beside it."
+        )
+    try:
+        content = bytes(skops.io.dumps(estimator))
+        refused = _untrusted(content)
+    except Exception as error:  # skops raises as it likes
+        raise InvalidParameterError(f"save cannot store this {name}: {error}") from error
+    if refused:
+        raise InvalidParameterError(
+            f"save cannot store this {name}: load would refuse the types {refused}, because they "
+            "could run code. Keep that model in a format of its own."
+        )
+    return content
+
+
+def _from_skops(content: bytes, path: Any) -> Any:
+    import skops.io
+
+    refused = _untrusted(content)
+    if refused:
+        raise ModelFileError(f"{path} is refused: it holds {refused}.")
+    return skops.io.loads(content, trusted=sorted(TRUSTED_TYPES))
+
+
+def _untrusted(content: bytes) -> list[str]:
+    import skops.io
+
+    return sorted(set(skops.io.get_untrusted_types(data=content)) - TRUSTED_TYPES)
 
 
 def _history_text(history: History) -> str:
@@ -323,8 +444,11 @@ def _open_sealed(path: Path) -> dict[str, bytes]:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             entries = archive.infolist()
             names = sorted(entry.filename for entry in entries)
-            if names != sorted(MEMBERS):
-                raise ModelFileError(f"{path} must hold {sorted(MEMBERS)}; it holds {names}.")
+            wanted = [
+                sorted(COMMON_MEMBERS + kind) for kind in (NETWORK_MEMBERS, ESTIMATOR_MEMBERS)
+            ]
+            if names not in wanted:
+                raise ModelFileError(f"{path} must hold one of {wanted}; it holds {names}.")
             if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
                 raise ModelFileError(f"{path} holds compressed members, which we never write.")
             return {entry.filename: archive.read(entry) for entry in entries}

@@ -1,0 +1,309 @@
+"""`compare`: the same folds for all, real certificates, no method lost because of another."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from contract_helpers import QUICK, frame_of
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_digits
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.utils.validation import check_is_fitted
+
+import reliablenet as rn
+from reliablenet.data import Fold, Folds, SyntheticBand, cut_folds
+from reliablenet.methods.compare import default_methods
+
+BAND = SyntheticBand(seed=0).sample(3000)
+ALL = sorted(default_methods())
+
+
+class Scores:
+    """A fitted classifier that reads its probabilities from the rows."""
+
+    classes_ = np.array([0, 1])
+
+    def __init__(self, column: int) -> None:
+        self.column = column
+
+    def predict_proba(self, X):
+        p = np.asarray(X)[:, self.column]
+        return np.column_stack([1 - p, p])
+
+
+class Broken(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        raise RuntimeError("out of luck")
+
+    def predict_proba(self, X):
+        raise AssertionError
+
+
+def quick_methods() -> dict[str, object]:
+    erm = rn.ERMClassifier(epochs=4)
+    return {
+        "reliablenet": rn.ReliableClassifier(schedule=QUICK),
+        "erm": erm,
+        "temperature": rn.TemperatureScaling(erm),
+        "conformal": rn.ConformalRiskControl(erm),
+        "logistic": LogisticRegression(),
+    }
+
+
+@pytest.fixture(scope="module")
+def comparison() -> rn.Comparison:
+    return rn.compare(BAND.X, BAND.y, methods=quick_methods(), resamples=200)
+
+
+def test_every_method_is_measured_on_the_same_rows(comparison) -> None:
+    table = comparison.frame()
+    assert set(table.index) == set(quick_methods())
+    assert table["n"].nunique() == 1
+    assert table["error"].eq("").all()
+    folds = cut_folds(BAND.X, BAND.y, random_state=np.random.RandomState(0))
+    assert table["n"].iloc[0] == len(folds.certification)
+    for result in comparison.results.values():
+        labels = result.model.predict(folds.certification.X)
+        np.testing.assert_array_equal(labels != folds.certification.y, result.rows.wrong)
+
+
+def test_the_frame_holds_what_the_certificates_say(comparison) -> None:
+    table = comparison.frame()
+    for name, result in comparison.results.items():
+        row, found = table.loc[name], result.certificate
+        assert (
+            found
+            == rn.certified_threshold(
+                None,
+                result.rows.wrong.astype(int),
+                0.05,
+                0.05,
+                score=result.rows.score,
+                predicted=np.zeros(result.rows.n, int),
+            )
+            or found.threshold == 0.0
+        )  # accepting all is -inf for a score, 0 for a probability
+        assert (row["errors"], row["upper_bound"]) == (found.errors, found.upper_bound)
+        assert row["throughput"] == (found.throughput if found.certified else 0)
+        assert row["throughput_low"] <= row["throughput_high"]
+        assert row["coverage"] == result.evaluation.coverage
+        assert row["seconds"] > 0
+        if result.rule is None:
+            assert name == "logistic"
+            assert math.isnan(row["rule_jcw"])
+        else:
+            assert row["rule_certified"] == result.rule.certified
+            assert row["rule_within_alpha"] == (result.rule.jcw <= 0.05)
+            assert result.rule.threshold == result.model.selection_threshold_
+    assert table["throughput"].is_monotonic_decreasing
+
+
+def test_methods_around_one_object_share_its_training(comparison) -> None:
+    results = comparison.results
+    base = results["erm"].model
+    assert results["temperature"].model.estimator_ is base
+    assert results["conformal"].model.estimator_ is base
+    assert results["temperature"].seconds > results["erm"].seconds
+    assert results["conformal"].rule.kind == "fixed"
+
+
+def test_given_objects_are_left_as_they_were() -> None:
+    methods = quick_methods()
+    rn.compare(BAND.X[:600], BAND.y[:600], methods=methods, alpha=0.2, resamples=10)
+    for model in methods.values():
+        assert not hasattr(model, "classes_")
+        assert getattr(model, "alpha", 0.05) == 0.05
+        assert getattr(model, "random_state", None) is None
+
+
+def test_same_seed_same_figures_and_another_seed_others() -> None:
+    methods = {"erm": rn.ERMClassifier(epochs=2), "bayes": GaussianNB()}
+    first, second, other = (
+        rn.compare(BAND.X, BAND.y, methods=methods, resamples=50, random_state=seed)
+        for seed in (3, 3, 4)
+    )
+    pd.testing.assert_frame_equal(
+        first.frame().drop(columns="seconds"), second.frame().drop(columns="seconds")
+    )
+    np.testing.assert_array_equal(first.draws, second.draws)
+    assert not np.array_equal(first.draws, other.draws)
+
+
+def test_two_processes_give_what_one_gives() -> None:
+    methods = quick_methods() | {"broken": Broken()}
+    one, two = (
+        rn.compare(BAND.X, BAND.y, methods=methods, resamples=50, n_jobs=jobs) for jobs in (1, 2)
+    )
+    pd.testing.assert_frame_equal(
+        one.frame().drop(columns="seconds"),
+        two.frame().drop(columns="seconds"),
+        check_exact=False,
+        rtol=1e-3,
+    )
+
+
+def test_a_failing_method_does_not_lose_the_others() -> None:
+    erm = rn.ERMClassifier(epochs=0)
+    methods = {
+        "broken": Broken(),
+        "erm": erm,
+        "temperature": rn.TemperatureScaling(erm),
+        "bayes": GaussianNB(),
+        "nothing": object(),
+    }
+    comparison = rn.compare(BAND.X, BAND.y, methods=methods, resamples=20)
+    assert list(comparison.results) == ["bayes"]
+    assert comparison.failures["broken"] == "RuntimeError: out of luck"
+    assert "`epochs`" in comparison.failures["erm"]
+    assert "`epochs`" in comparison.failures["temperature"]
+    assert "predict_proba" in comparison.failures["nothing"]
+    table = comparison.frame()
+    assert table.index.tolist() == ["bayes", "broken", "erm", "temperature", "nothing"]
+    assert table.loc["broken", "error"] == "RuntimeError: out of luck"
+    assert math.isnan(table.loc["broken", "throughput"])
+
+
+def test_a_wrapper_survives_the_failure_of_another_around_the_same_classifier() -> None:
+    shared = LogisticRegression()
+    methods = {
+        "bad": rn.TemperatureScaling(shared, threshold=7.0),
+        "good": rn.ConfidenceThreshold(shared),
+    }
+    comparison = rn.compare(BAND.X, BAND.y, methods=methods, resamples=20)
+    assert list(comparison.results) == ["good"]
+    assert "`threshold`" in comparison.failures["bad"]
+
+
+def test_if_all_fail_it_says_why() -> None:
+    with pytest.raises(rn.InvalidDataError, match=r"No method could be fitted\. broken: .*luck"):
+        rn.compare(BAND.X, BAND.y, methods={"broken": Broken()})
+
+
+def test_fitted_classifiers_are_used_as_they_are() -> None:
+    held_out = SyntheticBand(seed=0).sample(6000)
+    logistic = LogisticRegression().fit(BAND.X, BAND.y)
+    weights = logistic.coef_.copy()
+    network = rn.ERMClassifier(epochs=2, random_state=0).fit(BAND.X, BAND.y)
+    comparison = rn.compare(
+        held_out.X, held_out.y, methods={"logistic": logistic, "network": network}, resamples=20
+    )
+    assert comparison.results["logistic"].model.estimator_ is logistic
+    assert comparison.results["network"].model.estimator_ is network
+    np.testing.assert_array_equal(logistic.coef_, weights)
+    check_is_fitted(network)
+
+
+def test_folds_of_ones_own() -> None:
+    folds = SyntheticBand(seed=2).folds()
+    comparison = rn.compare(folds=folds, methods={"bayes": GaussianNB()}, resamples=20)
+    assert comparison.results["bayes"].certificate.n == len(folds.certification) == 3000
+
+
+def test_tables_with_text_and_gaps_and_string_labels_of_ten_classes() -> None:
+    table, y = frame_of(1500)
+    names = ["boosting", "erm_early_stopped"]
+    comparison = rn.compare(table, y, methods=names, alpha=0.1, resamples=20)
+    assert not comparison.failures
+    assert comparison.frame()["certified"].all()
+    X, digit = load_digits(return_X_y=True)
+    labels = np.array([f"digit {label}" for label in digit])
+    methods = {"boosting": HistGradientBoostingClassifier(max_iter=20), "bayes": GaussianNB()}
+    best = rn.compare(X, labels, methods=methods, alpha=0.1, resamples=20).best()
+    assert set(best.model.decide(X[:50]).label) <= set(labels)
+
+
+def test_default_methods_hold_the_papers_and_boosting() -> None:
+    assert len(ALL) == 9
+    assert {"reliablenet", "erm", "boosting", "selectivenet", "deep_gamblers"} <= set(ALL)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"alpha": 5}, r"`alpha` of compare must lie in \(0, 1\); got 5. Did you mean 0.05"),
+        ({"rho": 0}, "`rho` of compare"),
+        (
+            {"methods": ["erm", "magic"]},
+            r"`methods` of compare must name some of .*got \['magic'\]",
+        ),
+        ({"methods": {}}, "at least one method"),
+        ({"methods": []}, "at least one method"),
+        ({"resamples": 0}, "`resamples` of compare"),
+        ({"verbose": "loud"}, "`verbose` of compare"),
+        ({"folds": (1, 2, 3)}, "X and y, or folds, not both"),
+        ({"fold_sizes": (0.5, 0.5)}, "`fold_sizes`"),
+    ],
+)
+def test_bad_settings(settings, message) -> None:
+    with pytest.raises(rn.InvalidParameterError, match=message):
+        rn.compare(BAND.X, BAND.y, **settings)
+
+
+def test_bad_rows() -> None:
+    with pytest.raises(rn.InvalidParameterError, match="needs X and y, or folds"):
+        rn.compare(BAND.X)
+    with pytest.raises(rn.InvalidParameterError, match="be a Folds record; got 'list'"):
+        rn.compare(folds=[1, 2])
+    with pytest.raises(rn.InvalidDataError, match="missing value in row 1"):
+        rn.compare(BAND.X[:3], ["a", None, "b"])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        rn.compare(BAND.X, BAND.y[:-1])
+    with pytest.raises(rn.InvalidDataError, match="needs rows"):
+        rn.compare(BAND.X[:0], BAND.y[:0])
+
+
+def test_progress_goes_to_standard_error_and_names_the_method_at_work(capsys, monkeypatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # or rich would print the end alone
+    rn.compare(BAND.X, BAND.y, methods={"bayes": GaussianNB()}, resamples=10, verbose=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "bayes" in err
+    assert "1/1 methods" in err
+    rn.compare(BAND.X, BAND.y, methods={"bayes": GaussianNB()}, resamples=10)
+    assert capsys.readouterr() == ("", "")
+
+
+def folds_of(score: np.ndarray, wrong: np.ndarray) -> Folds:
+    """Return folds in which `Scores` has these scores and is wrong on these rows."""
+    fold = Fold(score.reshape(-1, 1), (~wrong).astype(int))
+    return Folds(fold, fold, fold)
+
+
+def test_no_threshold_within_the_budget_recommends_nothing() -> None:
+    folds = folds_of(np.linspace(0.6, 0.99, 500), np.ones(500, bool))
+    comparison = rn.compare(folds=folds, methods={"wrong": Scores(0)}, resamples=20)
+    assert comparison.frame().loc["wrong", "throughput"] == 0
+    best = comparison.best()
+    assert (best.name, best.model, best.certificate) == ("", None, None)
+    assert "No method can be recommended: the best of 1 is wrong, and it acts rightly on no" in str(
+        best
+    )
+
+
+def test_too_few_rows_recommend_nothing_and_say_how_many_it_takes() -> None:
+    folds = folds_of(np.linspace(0.6, 0.99, 40), np.zeros(40, bool))
+    best = rn.compare(folds=folds, methods={"right": Scores(0)}, resamples=20).best()
+    assert best.model is None
+    assert "0 errors in 40 rows bound JCW by 0.0722; alpha 0.05 needs 59 rows" in str(best)
+
+
+def test_a_fold_without_errors_accepts_everything() -> None:
+    folds = folds_of(np.linspace(0.6, 0.99, 500), np.zeros(500, bool))
+    comparison = rn.compare(folds=folds, methods={"right": Scores(0)}, resamples=20)
+    assert comparison.frame().loc["right", "throughput"] == 1
+    assert comparison.best().certificate.accepted == 500
+    assert math.isnan(comparison.best().sureness)
+
+
+def test_constant_confidence_is_all_or_nothing() -> None:
+    wrong = np.arange(1000) % 50 == 0
+    folds = folds_of(np.full(1000, 0.8), wrong)
+    few = rn.compare(folds=folds, methods={"same": Scores(0)}, alpha=0.05, resamples=20)
+    assert few.frame().loc["same", "coverage"] == 1
+    none = rn.compare(folds=folds, methods={"same": Scores(0)}, alpha=0.02, resamples=20)
+    assert none.frame().loc["same", "coverage"] == 0

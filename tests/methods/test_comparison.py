@@ -1,0 +1,116 @@
+"""What a comparison concludes, on rules whose order is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import reliablenet as rn
+from reliablenet.data import Fold, Folds
+
+
+class Scores:
+    """A fitted classifier that reads its probabilities from a column of the rows."""
+
+    classes_ = np.array([0, 1])
+
+    def __init__(self, column: int) -> None:
+        self.column = column
+
+    def predict_proba(self, X):
+        p = np.asarray(X)[:, self.column]
+        return np.column_stack([1 - p, p])
+
+
+def folds(n: int = 2000, seed: int = 0) -> Folds:
+    """Return rows, a fifth of them wrong, that column 0 ranks well, 1 badly, 2 as well as 0."""
+    random = np.random.default_rng(seed)
+    wrong = random.random(n) < 0.2
+    well = 0.75 + 0.2 * random.random(n) - 0.15 * wrong
+    badly = 0.55 + 0.4 * random.random(n) - 0.02 * wrong
+    again = 0.75 + 0.2 * random.random(n) - 0.15 * wrong
+    fold = Fold(np.column_stack([well, badly, again]), (~wrong).astype(int))
+    return Folds(fold, fold, fold)
+
+
+def comparison(**settings: object) -> rn.Comparison:
+    methods = {"badly": Scores(1), "well": Scores(0)}
+    return rn.compare(folds=folds(), **({"methods": methods, "resamples": 400} | settings))
+
+
+def test_the_better_ranking_wins_clearly() -> None:
+    best = comparison().best()
+    assert best.name == "well"
+    assert best.sureness > 0.99
+    assert str(best).startswith("Use well: within alpha = 0.05 it acts rightly on 0.")
+    assert "clearly more than badly" in best.sentence
+    assert "of 400 paired resamples" in best.sentence
+
+
+def test_equals_are_called_equal() -> None:
+    best = comparison(methods={"one": Scores(0), "two": Scores(2)}).best()
+    assert 0.4 < best.sureness < 0.8
+    assert "is as good for all that these rows can tell" in best.sentence
+
+
+def test_the_runner_up_is_the_next_rule_that_differs() -> None:
+    methods = {"well": Scores(0), "same": Scores(0), "badly": Scores(1)}
+    best = comparison(methods=methods).best()
+    assert best.name == "well"  # as given where equal
+    assert "more than badly" in best.sentence
+    alone = comparison(methods={"well": Scores(0), "same": Scores(0)}).best()
+    assert np.isnan(alone.sureness)
+    assert alone.sentence.endswith("of all rows.")
+
+
+def test_the_winner_is_certified_for_having_been_chosen() -> None:
+    found = comparison()
+    best, single = found.best(), found.results["well"]
+    assert best.certificate.rho == pytest.approx(0.05 / 2)
+    assert best.certificate.certified
+    assert best.certificate.errors < single.certificate.errors
+    assert best.model.threshold_ == best.certificate.threshold > single.certificate.threshold
+    rows = folds().certification
+    assert best.model.evaluate(rows.X, rows.y).errors == best.certificate.errors
+    assert single.model.threshold_ == single.certificate.threshold  # the method itself is as it was
+
+
+def test_failed_methods_count_among_those_tried() -> None:
+    methods = {"well": Scores(0), "badly": Scores(1), "failed": object(), "too": object()}
+    found = comparison(methods=methods)
+    assert len(found.failures) == 2
+    assert found.best().certificate.rho == pytest.approx(0.05 / 4)
+
+
+def test_it_says_so_when_constrained_training_does_not_pay() -> None:
+    """ReliableNet sees noise alone; the rival reads the answer."""
+    random = np.random.default_rng(0)
+    y = (random.random(1500) < 0.5).astype(int)
+    X = np.column_stack([np.where(y == 1, 0.9, 0.1), random.standard_normal(1500)])
+
+    class OnNoise(rn.ReliableClassifier):
+        def _encode(self, X):
+            return super()._encode(X) * 0
+
+    fold = Fold(X, y)
+    short = rn.Schedule(warmup_epochs=1, epochs_per_stage=1, max_stages=1)
+    methods = {"reliablenet": OnNoise(schedule=short), "reader": Scores(0)}
+    best = rn.compare(folds=Folds(fold, fold, fold), methods=methods, resamples=50).best()
+    assert best.name == "reader"
+    assert "Constrained training (reliablenet) does not pay here" in best.sentence
+
+
+def test_intervals_hold_the_figure_they_are_about() -> None:
+    found = comparison()
+    for name, interval in found.intervals.items():
+        assert interval.low < found.results[name].certified_throughput < interval.high
+
+
+def test_the_plot_shows_every_method_and_one_curve_a_ranking() -> None:
+    methods = {"well": Scores(0), "same": Scores(0), "badly": Scores(1)}
+    figure = comparison(methods=methods).plot()
+    assert isinstance(figure, Figure)
+    left, right = figure.axes
+    assert [label.get_text() for label in left.get_yticklabels()] == ["well", "same", "badly"]
+    assert [text.get_text() for text in right.get_legend().get_texts()] == ["well", "badly"]

@@ -1,0 +1,66 @@
+"""Paired resamples against `certified_threshold` on the very rows that were drawn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from reliablenet.certificate import certified_threshold
+from reliablenet.certificate.scored import ScoredRows
+from reliablenet.metrics import paired
+from reliablenet.metrics.paired import resample_certified_throughput
+
+
+def rules_of(n: int, seed: int, digits: int) -> list[ScoredRows]:
+    """Return three rules about the same rows; few digits make many ties."""
+    random = np.random.default_rng(seed)
+    wrong = random.random(n) < 0.15
+    scores = [
+        random.random(n) - 0.4 * wrong,
+        random.random(n),
+        np.where(wrong, 0.2, 0.8) + 0.1 * random.random(n),
+    ]
+    return [ScoredRows(np.round(score, digits), wrong, -np.inf) for score in scores]
+
+
+def one_by_one(rules, alpha, rho, resamples, seed) -> np.ndarray:
+    random = np.random.RandomState(seed)
+    n = rules[0].n
+    result = np.zeros((len(rules), resamples))
+    for column in range(resamples):
+        drawn = random.randint(n, size=n)
+        for row, rule in enumerate(rules):
+            wrong = rule.wrong[drawn].astype(int)
+            found = certified_threshold(
+                None, np.zeros(n, int), alpha, rho, score=rule.score[drawn], predicted=wrong
+            )
+            result[row, column] = found.throughput if found.certified else 0.0
+    return result
+
+
+@pytest.mark.parametrize("digits", [1, 2, 15])
+@pytest.mark.parametrize(("n", "alpha"), [(60, 0.1), (400, 0.05), (59, 0.05), (300, 0.3)])
+def test_it_equals_certifying_every_resample_by_itself(n, alpha, digits) -> None:
+    rules = rules_of(n, seed=n + digits, digits=digits)
+    draws = resample_certified_throughput(rules, alpha, 0.05, 40, np.random.RandomState(1))
+    np.testing.assert_allclose(draws, one_by_one(rules, alpha, 0.05, 40, seed=1), atol=1e-12)
+    assert len(np.unique(draws)) > 3
+
+
+def test_too_few_rows_for_any_certificate_give_zero() -> None:
+    draws = resample_certified_throughput(
+        rules_of(58, 0, 15), 0.05, 0.05, 10, np.random.RandomState(0)
+    )
+    assert draws.shape == (3, 10)
+    assert not draws.any()
+
+
+def test_the_size_of_a_chunk_changes_nothing(monkeypatch) -> None:
+    rules = rules_of(200, 0, 2)
+    whole = resample_certified_throughput(rules, 0.1, 0.05, 50, np.random.RandomState(0))
+    monkeypatch.setattr(paired, "CHUNK_ENTRIES", 7 * 200)
+    parts = resample_certified_throughput(rules, 0.1, 0.05, 50, np.random.RandomState(0))
+    np.testing.assert_array_equal(whole, parts)
+    monkeypatch.setattr(paired, "CHUNK_ENTRIES", 1)  # fewer than the rows of one resample
+    single = resample_certified_throughput(rules, 0.1, 0.05, 50, np.random.RandomState(0))
+    np.testing.assert_array_equal(whole, single)
