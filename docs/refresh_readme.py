@@ -16,7 +16,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "reliablenet", "demo", "--out", folder]
         output = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
-    tables = output[output.index("1. Synthetic Band") : output.index("3. The model")].rstrip()
+    tables = output[output.index("1. Synthetic Band") : output.index("\n3. ")].rstrip()
     text, count = re.subn(
         r"```text\n.*?```", lambda _: f"```text\n{tables}\n```", README.read_text(), flags=re.DOTALL
     )

@@ -15,8 +15,10 @@ def test_the_python_blocks_run(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for block in blocks:
         exec(block, names)  # noqa: S102
     assert capsys.readouterr().out.startswith("True - ")
     assert names["certificate"].certified
+    assert names["comparison"].best().certificate.certified
+    assert len(names["comparison"].results) == 9

@@ -26,7 +26,7 @@ class MissingExtraError(ReliableNetError, ImportError):
 
 
 class NotCertifiedWarning(UserWarning):
-    """No certificate could be had, so every row will be deferred."""
+    """No certificate could be had; the message says whether the rule acts or defers every row."""
 
 
 class ConstraintWarning(UserWarning):

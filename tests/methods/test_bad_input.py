@@ -36,7 +36,10 @@ def model(**settings: object) -> rn.ReliableClassifier:
         ({"m2": 0.4}, r"`m2` of ReliableClassifier must lie in \(0, m1 / \(1 \+ m1\)\)"),
         ({"network": "transformer"}, "`network` .* be one of"),
         ({"network": lambda d, k: 3}, "`network` .* return an nn.Module"),
-        ({"network": lambda d, k: nn.Linear(d, k + 1)}, r"must return 2 outputs a row \(2 classes\)"),
+        (
+            {"network": lambda d, k: nn.Linear(d, k + 1)},
+            r"must return 2 outputs a row \(2 classes\)",
+        ),
         ({"schedule": "fast"}, "`schedule` of ReliableClassifier"),
         ({"schedule": rn.Schedule.erm(3)}, "with at least one stage"),
         ({"checkpoint": "best"}, "`checkpoint` of ReliableClassifier"),

@@ -111,7 +111,9 @@ def test_a_network_of_ones_own_needs_its_factory(tmp_path) -> None:
     np.testing.assert_array_equal(
         rn.load(path, network=linear).predict_proba(table), fitted.predict_proba(table)
     )
-    with pytest.raises(rn.InvalidDataError, match="`network` of ERMClassifier must return 2 outputs"):
+    with pytest.raises(
+        rn.InvalidDataError, match="`network` of ERMClassifier must return 2 outputs"
+    ):
         rn.load(path, network=lambda d, k: nn.Linear(d, k + 1))
     with pytest.raises(rn.ModelFileError, match="cannot be read"):
         rn.load(path, network=lambda d, k: nn.Linear(d, k, bias=False))
@@ -322,7 +324,7 @@ def test_a_member_that_does_not_match_its_hash_is_named(path) -> None:
 def test_labels_of_a_strange_type_are_refused(path) -> None:
     def change(parts) -> None:
         manifest = json.loads(parts["manifest.json"])
-        manifest["classes"]["dtype"] = "V8"
+        manifest["methods"][0]["classes"]["dtype"] = "V8"
         parts["manifest.json"] = json.dumps(manifest).encode()
 
     resealed(path, change)

@@ -7,6 +7,7 @@ from typing import Any
 from sklearn.base import ClassifierMixin
 
 from reliablenet._checks import check_threshold, parameter_error
+from reliablenet.data.folds import Fold
 from reliablenet.methods.decisions import Outputs
 from reliablenet.methods.neural import NeuralClassifier
 from reliablenet.training.schedule import Schedule
@@ -30,15 +31,23 @@ class AbstainingClassifier(NeuralClassifier):
     """A network with an acceptance score of its own, trained without the constraint.
 
     With ``score="softmax"`` the top class probability takes the place of the learned score.
+
+    Attributes
+    ----------
+    score_ : str
+        The score that the threshold belongs to.
     """
 
     epochs: int
+    score_: str
     score: Any = _ScoreSetting()
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the settings by name."""
         settings: dict[str, Any] = super().get_params(deep)
-        return settings | {"score": vars(self)["score"]}
+        if "score" in settings:  # a subclass may fix it
+            settings["score"] = vars(self)["score"]
+        return settings
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -55,6 +64,10 @@ class AbstainingClassifier(NeuralClassifier):
     def _schedule(self) -> Schedule:
         return Schedule.erm(self.epochs)
 
+    def _fit_folds(self, train_fold: Fold, selection: Fold, seed: int) -> None:
+        self.score_ = vars(self)["score"]
+        super()._fit_folds(train_fold, selection, seed)
+
     def _outputs(self, X: Any) -> Outputs:
         outputs = super()._outputs(X)
-        return outputs if vars(self)["score"] == "native" else Outputs(outputs.proba)
+        return outputs if self.score_ == "native" else Outputs(outputs.proba)

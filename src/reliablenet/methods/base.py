@@ -7,7 +7,6 @@ folds, threshold, certificate, decisions and evaluation are written here, once.
 from __future__ import annotations
 
 import math
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,6 +27,7 @@ from sklearn.utils.validation import (
 )
 
 from reliablenet._checks import as_array, check_fraction, check_threshold, parameter_error
+from reliablenet._warn import warn_user
 from reliablenet.certificate import Certificate, certified_threshold, certify, jcw_threshold
 from reliablenet.certificate.scored import class_indices
 from reliablenet.data.folds import Fold, Folds, cut_rows, fold_counts
@@ -336,12 +336,11 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
                 gaps.append(f"{name} fold: {missing[:10].tolist()}")
         if gaps:
             where = "; ".join(gaps)
-            warnings.warn(
+            warn_user(
                 f"Some classes are missing from a fold ({where}). A class that training never sees "
                 "cannot be predicted, and a certificate says little about one that the "
                 "certification fold lacks. Merge rare classes or give more rows.",
                 FoldWarning,
-                stacklevel=4,
             )
 
     def _fix_rule(self, folds: Folds) -> None:
@@ -363,10 +362,9 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
             action = (
                 f"acts from {self.threshold_:.4g} on without it" if acts else "defers every row"
             )
-            warnings.warn(
+            warn_user(
                 f"{type(self).__name__} got no certificate and {action}: {found.reason}.",
                 NotCertifiedWarning,
-                stacklevel=4,
             )
 
     def _adopt(self, certificate: Certificate) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from reliablenet._checks import check_count, is_real, parameter_error
+from reliablenet._checks import check_count, check_positive, parameter_error
 from reliablenet.methods.abstaining import AbstainingClassifier
 from reliablenet.methods.neural import NetworkFactory
 from reliablenet.training.objective import Objective
@@ -131,6 +131,7 @@ class DeepGamblersClassifier(AbstainingClassifier):
     def _check_settings(self) -> None:
         super()._check_settings()
         owner = "DeepGamblersClassifier"
+        check_positive("reward", self.reward, owner)  # its range depends on the number of classes
         check_count("warmup_epochs", self.warmup_epochs, owner, minimum=0)
         if self.warmup_epochs >= self.epochs:
             raise parameter_error(
@@ -138,11 +139,11 @@ class DeepGamblersClassifier(AbstainingClassifier):
             )
 
     def _objective(self) -> GamblersLoss:
-        return GamblersLoss(self.reward, self.warmup_epochs)
+        return GamblersLoss(float(self.reward), int(self.warmup_epochs))
 
     def _build_network(self, seed: int) -> nn.Module:
         most = len(self.classes_)
-        if not is_real(self.reward) or not 1.0 < self.reward <= most:
+        if not 1.0 < self.reward <= most:
             raise parameter_error(
                 "reward",
                 "DeepGamblersClassifier",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from reliablenet._checks import parameter_error
+from reliablenet._warn import warn_user
 from reliablenet.data.folds import Fold
 from reliablenet.data.tabular import TabularEncoder
 from reliablenet.errors import ConstraintWarning, InvalidDataError
@@ -86,7 +86,6 @@ class NeuralClassifier(SelectiveClassifier):
         owner = type(self).__name__
         self._optimisation()
         self._schedule()
-        self._objective()
         if self.checkpoint not in ("selection", "last"):
             raise parameter_error("checkpoint", owner, 'be "selection" or "last"', self.checkpoint)
         if self.verbose not in (True, False, "auto"):
@@ -154,7 +153,7 @@ class NeuralClassifier(SelectiveClassifier):
         context.call_on_fit_task_end(estimator=self, **data)
         advice = self.history_.advice()
         if advice:
-            warnings.warn(advice, ConstraintWarning, stacklevel=5)
+            warn_user(advice, ConstraintWarning)
 
     def _outputs(self, X: Any) -> Outputs:
         objective = self._objective()
@@ -192,6 +191,6 @@ class NeuralClassifier(SelectiveClassifier):
 
     def _as_if_stopped_here(self) -> dict[str, Any]:
         """Return what a callback needs to try the network in mid-training; it defers every row."""
-        names = ("classes_", "encoder_", "n_features_in_", "feature_names_in_")
+        names = ("classes_", "encoder_", "score_", "n_features_in_", "feature_names_in_")
         state = {name: getattr(self, name) for name in names if hasattr(self, name)}
         return state | {"network_": copy.deepcopy(self.network_), "threshold_": np.inf}

@@ -29,6 +29,7 @@ from reliablenet._version import __version__
 from reliablenet.certificate import Certificate
 from reliablenet.data.tabular import TabularEncoder
 from reliablenet.errors import InvalidParameterError, ModelFileError, ReliableNetError
+from reliablenet.methods.abstaining import AbstainingClassifier
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.deep_gamblers import DeepGamblersClassifier
 from reliablenet.methods.erm import ERMClassifier
@@ -225,6 +226,8 @@ def _network_method(
     model.history_ = _history_from(parts["history.json"].decode())
     if isinstance(model, ReliableClassifier):
         model.training_threshold_ = model.history_.threshold
+    if isinstance(model, AbstainingClassifier):
+        model.score_ = settings["score"]
     model.encoder_ = _encoder_from(shape["encoder"], parts["preprocessing.skops"], path)
     model.input_shape_ = tuple(shape["input_shape"])
     model.network_ = model._build_network(seed=0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import log_softmax, softmax
 
+from reliablenet._warn import warn_user
 from reliablenet.certificate import conformal_threshold
 from reliablenet.data.folds import Fold
 from reliablenet.errors import FoldWarning
@@ -53,7 +53,8 @@ class CertifiedThreshold(WrappingClassifier):
     threshold = "certified"
 
     def _holdout_counts(self, n: int) -> tuple[int, int, int]:
-        return 0, 0, n
+        halves = super()._holdout_counts(n) if n > 1 else (0, 0, 1)
+        return (0, 0, n) if self._is_fitted() else halves
 
 
 class ConfidenceThreshold(WrappingClassifier):
@@ -81,6 +82,7 @@ class ConfidenceThreshold(WrappingClassifier):
     >>> from sklearn.linear_model import LogisticRegression
     >>> from reliablenet.data import SyntheticBand
     >>> rows = SyntheticBand(seed=0).sample(4000)
+    >>> import warnings
     >>> with warnings.catch_warnings(action="ignore"):  # no certificate, as is to be expected
     ...     clf = ConfidenceThreshold(LogisticRegression(), random_state=0).fit(rows.X, rows.y)
     >>> clf.threshold_ == clf.selection_threshold_, clf.certificate_.kind
@@ -118,6 +120,7 @@ class ConformalRiskControl(WrappingClassifier):
     >>> from reliablenet.data import SyntheticBand
     >>> band = SyntheticBand(seed=0)
     >>> rows, fresh = band.sample(4000), band.sample(100_000)
+    >>> import warnings
     >>> with warnings.catch_warnings(action="ignore"):  # no certificate, as is to be expected
     ...     clf = ConformalRiskControl(LogisticRegression(), random_state=0).fit(rows.X, rows.y)
     >>> round(clf.evaluate(fresh.X, fresh.y).jcw, 2)
@@ -130,6 +133,8 @@ class ConformalRiskControl(WrappingClassifier):
     def _selection_threshold(self, selection: Fold) -> float:
         outputs = self._outputs(selection.X)
         strict = conformal_threshold(outputs.proba, selection.y, self.alpha, score=outputs.score)
+        if outputs.score is None and strict >= 1.0:
+            return np.inf  # no probability lies strictly above 1
         return float(np.nextafter(strict, np.inf))
 
 
@@ -137,7 +142,9 @@ class TemperatureScaling(WrappingClassifier):
     """Divide a classifier's logits by one number, fitted on the selection fold (Guo et al., 2017).
 
     It changes how sure the classifier is, never which label it gives. The logits are the logarithms
-    of its probabilities, which differ from the network's own by a constant that softmax ignores.
+    of its probabilities, which differ from a network's own by a constant that softmax ignores
+    (probabilities below 2e-16 count as 2e-16). Its confidence replaces any score that the classifier
+    may have learned.
 
     Parameters
     ----------
@@ -195,9 +202,9 @@ def fit_temperature(proba: NDArray[np.float64], y: NDArray[np.intp]) -> float:
     """Return the temperature with the largest likelihood.
 
     In the inverse temperature the negative log-likelihood is convex, so that the root of its
-    derivative is the minimum. Where it falls for ever towards temperature 0, because no prediction
-    is wrong, the rows say nothing about overconfidence: the answer is then 1, with a warning. Where
-    it falls for ever towards infinity, the answer is `LARGEST_TEMPERATURE`.
+    derivative is the minimum, sought between 1 / `LARGEST_TEMPERATURE` and `LARGEST_TEMPERATURE`. If
+    no prediction is wrong, it falls for ever towards temperature 0 and says nothing about
+    overconfidence: the answer is then 1, with a warning.
 
     Examples
     --------
@@ -214,17 +221,20 @@ def fit_temperature(proba: NDArray[np.float64], y: NDArray[np.intp]) -> float:
         expected = (softmax(inverse * logits, axis=1) * logits).sum(axis=1)
         return float((expected - own).mean())
 
-    coldest, hottest = LARGEST_TEMPERATURE, 1.0 / LARGEST_TEMPERATURE
-    if slope(coldest) < 0.0:
-        warnings.warn(
+    if np.all(proba.max(axis=1) == proba.min(axis=1)):
+        return 1.0  # flat at any temperature
+    if np.all(own == logits.max(axis=1)):
+        warn_user(
             f"None of the {len(y)} selection rows limits how sure the classifier may be (it gets "
             "all of them right), so that the temperature stays 1. Give more rows.",
             FoldWarning,
-            stacklevel=7,
         )
         return 1.0
+    coldest, hottest = LARGEST_TEMPERATURE, 1.0 / LARGEST_TEMPERATURE  # inverse temperatures
     if slope(hottest) >= 0.0:
         return LARGEST_TEMPERATURE
+    if slope(coldest) <= 0.0:
+        return 1.0 / LARGEST_TEMPERATURE
     return 1.0 / float(brentq(slope, hottest, coldest, xtol=1e-14))
 
 

@@ -176,17 +176,19 @@ class SelectiveNetClassifier(AbstainingClassifier):
             raise parameter_error("mixing", owner, "lie in (0, 1]", self.mixing)
 
     def _objective(self) -> SelectiveLoss:
-        return SelectiveLoss(self.target_coverage, self.coverage_weight, self.mixing)
+        return SelectiveLoss(
+            float(self.target_coverage), float(self.coverage_weight), float(self.mixing)
+        )
 
     def _build_network(self, seed: int) -> nn.Module:
         n_classes = len(self.classes_)
         network = self._from_factory(n_classes, seed)
-        if not isinstance(network, Network):
+        if not isinstance(network, Network) or type(network).forward is not Network.forward:
             raise parameter_error(
                 "network",
                 "SelectiveNetClassifier",
-                "return a reliablenet.training.Network (a body and a head), so that other heads "
-                "can share the body",
+                "return a reliablenet.training.Network, nothing but a body and a head, so that "
+                "other heads can share the body",
                 type(network).__name__,
             )
         features = tuple(evaluate_logits(network.body, torch.zeros(1, *self.input_shape_)).shape)

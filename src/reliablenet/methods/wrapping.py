@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +26,9 @@ class WrappingClassifier(SelectiveClassifier):
     """Take the probabilities of a classifier and bring a rule.
 
     An unfitted classifier is cloned and fitted on the training fold; if it is a method of ours, it
-    also gets the selection fold. A fitted one is used as it is, and every row given to `fit` goes
-    to the selection and certification folds: it must not have seen them. Rows reach it as they came,
+    also gets the selection fold, and trains by its own settings, alpha among them. A fitted one is
+    used as it is, and every row given to `fit` goes to the selection and certification folds: it must
+    not have seen them. Rows reach it as they came,
     so that it may take text, missing values, sparse matrices, or whatever else it can read.
 
     Parameters
@@ -95,21 +98,26 @@ class WrappingClassifier(SelectiveClassifier):
         if getattr(self.estimator, "classes_", None) is None:
             return False
         try:
-            if hasattr(self.estimator, "fit"):
+            if isinstance(self.estimator, BaseEstimator):
                 check_is_fitted(self.estimator)
-        except (NotFittedError, TypeError):
+        except NotFittedError:
             return False
         return True
 
+    def _is_trained(self) -> bool:
+        """Tell whether there is nothing left to train, also through further rules."""
+        inner = self.estimator
+        return self._is_fitted() or (isinstance(inner, WrappingClassifier) and inner._is_trained())
+
+    def _known_classes(self) -> NDArray[Any]:
+        inner = self.estimator
+        return np.asarray(inner.classes_) if self._is_fitted() else inner._known_classes()
+
     def _find_classes(self, labels: NDArray[Any]) -> NDArray[Any]:
-        return (
-            np.asarray(self.estimator.classes_)
-            if self._is_fitted()
-            else super()._find_classes(labels)
-        )
+        return self._known_classes() if self._is_trained() else super()._find_classes(labels)
 
     def _fold_counts(self, n: int, given: Sequence[bool]) -> tuple[int, int, int]:
-        if not self._is_fitted() or all(given):
+        if not self._is_trained() or all(given):
             return super()._fold_counts(n, given)
         if any(given):
             return (0, 0, n) if given[0] else (0, n, 0)
@@ -125,25 +133,41 @@ class WrappingClassifier(SelectiveClassifier):
         if y is None:
             validate_data(self, X, y)  # words the complaint as scikit-learn does
         (X,) = indexable(X)
-        if len(getattr(X, "shape", (0, 0))) > 1:  # texts, say, have no columns to compare
-            validate_data(self, X, reset=reset, skip_check_array=True)
         if _num_samples(X) == 0:
             raise InvalidDataError(
                 f"Found array with 0 sample(s) while a minimum of 1 is required by "
                 f"{type(self).__name__}."
             )
+        if reset:
+            for name in {"n_features_in_", "feature_names_in_"} & vars(self).keys():
+                delattr(self, name)
+        if len(getattr(X, "shape", (0, 0))) > 1:  # texts, say, have no columns to compare
+            validate_data(self, X, reset=reset, skip_check_array=True)
         return X
+
+    def _fit_scores(self, train: Fold, selection: Fold, classes: NDArray[Any]) -> Self:
+        if not self._is_trained():
+            return super()._fit_scores(train, selection, classes)
+        self._check_settings()
+        self._check_rows(selection.X, reset=True)
+        self.classes_ = classes
+        self._fit_folds(train, Fold(selection.X, class_indices(selection.y, classes, "fit")), 0)
+        self.selection_threshold_, self.threshold_ = math.nan, math.inf
+        return self
 
     def _fit_folds(self, train: Fold, selection: Fold, seed: int) -> None:
         if self._is_fitted():
             self.estimator_ = self.estimator
             return
-        estimator = clone(self.estimator, safe=False)
+        # A clone would forget what a fitted classifier further in has learned.
+        trained = self._is_trained()
+        estimator = copy.copy(self.estimator) if trained else clone(self.estimator, safe=False)
         rows, chosen = (Fold(fold.X, self.classes_[fold.y]) for fold in (train, selection))
         if isinstance(estimator, SelectiveClassifier):
             self.estimator_ = estimator._fit_scores(rows, chosen, self.classes_)
         else:
-            self.estimator_ = estimator.fit(rows.X, rows.y)
+            estimator.fit(rows.X, rows.y)
+            self.estimator_ = estimator
 
     def _outputs(self, X: Any) -> Outputs:
         model = self.estimator_
@@ -162,10 +186,9 @@ class WrappingClassifier(SelectiveClassifier):
                 f"predict_proba of {owner} must return one row for each of the {expected[0]} rows "
                 f"and one column for each of its {expected[1]} classes; got shape {proba.shape}."
             )
-        table = check_proba(proba, owner)
-        if np.array_equal(columns, self.classes_):
-            return table
-        # A class that the training fold lacked has no column: its probability is 0.
-        wide = np.zeros((len(table), len(self.classes_)))
-        wide[:, class_indices(columns, self.classes_, owner)] = table
-        return wide
+        if not np.array_equal(columns, self.classes_):
+            # A class that the training fold lacked has no column: its probability is 0.
+            wide = np.zeros((len(proba), len(self.classes_)))
+            wide[:, class_indices(columns, self.classes_, owner)] = proba
+            proba = wide
+        return np.minimum(check_proba(proba, owner), 1.0)  # rounding may leave a bit above 1

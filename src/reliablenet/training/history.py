@@ -143,7 +143,7 @@ class History:
             axes.margins(x=0.01)
             axes.spines[["top", "right"]].set_visible(False)
 
-        draw(top_left, "Cross-entropy", loss="training", loss_selection="selection fold")
+        draw(top_left, "Loss", loss="training", loss_selection="selection fold")
         draw(
             top_right,
             "Confident and wrong",

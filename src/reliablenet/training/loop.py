@@ -186,6 +186,13 @@ class _Settings:
             raise parameter_error(
                 "objective", "train", "be left out in constrained training", self.objective
             )
+        if self.objective.is_warmup(self.schedule.epochs):
+            raise parameter_error(
+                "objective",
+                "train",
+                f"end its warm-up before the last epoch, {self.schedule.epochs}",
+                self.objective,
+            )
 
 
 class _Run:
