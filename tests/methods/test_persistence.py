@@ -14,12 +14,18 @@ import numpy as np
 import pytest
 import skops.io
 from contract_helpers import NETWORKS, QUICK, fit_quietly, frame_of, quick
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from torch import nn
 
 import reliablenet as rn
 from reliablenet._files import write_atomically
 from reliablenet.certificate.certify import _digest
-from reliablenet.methods import persistence
+from reliablenet.data import TabularEncoder
+from reliablenet.methods.archive import SEAL, SEAL_LENGTH, seal, sha256
 
 
 @pytest.fixture(scope="module")
@@ -155,9 +161,9 @@ def resealed(path, change) -> None:
     manifest = json.loads(parts["manifest.json"])
     for name in manifest["sha256"]:
         if name in parts:
-            manifest["sha256"][name] = persistence._sha256(parts[name])
+            manifest["sha256"][name] = sha256(parts[name])
     parts["manifest.json"] = json.dumps(manifest).encode()
-    path.write_bytes(persistence._seal(parts))
+    path.write_bytes(seal(parts))
 
 
 def test_an_untrusted_type_is_refused_by_name(path) -> None:
@@ -224,9 +230,9 @@ def test_compressed_members_are_refused(path) -> None:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in parts.items():
             archive.writestr(name, content)
-        archive.comment = persistence.SEAL + b"0" * 64
-    body = buffer.getvalue()[: -persistence.SEAL_LENGTH]
-    path.write_bytes(body + persistence.SEAL + persistence._sha256(body).encode())
+        archive.comment = SEAL + b"0" * 64
+    body = buffer.getvalue()[:-SEAL_LENGTH]
+    path.write_bytes(body + SEAL + sha256(body).encode())
     with pytest.raises(rn.ModelFileError, match="compressed"):
         rn.load(path)
 
@@ -316,7 +322,7 @@ def test_a_member_that_does_not_match_its_hash_is_named(path) -> None:
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     parts["history.json"] = parts["history.json"].replace(b"1", b"2", 1)
-    path.write_bytes(persistence._seal(parts))
+    path.write_bytes(seal(parts))
     with pytest.raises(rn.ModelFileError, match=r"history.json does not match its hash"):
         rn.load(path)
 
@@ -330,3 +336,102 @@ def test_labels_of_a_strange_type_are_refused(path) -> None:
     resealed(path, change)
     with pytest.raises(rn.ModelFileError, match="'V8' are refused"):
         rn.load(path)
+
+
+def boosted() -> rn.CertifiedThreshold:
+    trees = HistGradientBoostingClassifier(max_iter=10, random_state=0)
+    return rn.CertifiedThreshold(make_pipeline(TabularEncoder(), trees), random_state=0)
+
+
+@pytest.mark.parametrize(
+    "wrapper",
+    [
+        boosted(),
+        rn.TemperatureScaling(
+            make_pipeline(TabularEncoder(), LogisticRegression()), threshold=0.9, random_state=0
+        ),
+        rn.ConfidenceThreshold(make_pipeline(TabularEncoder(), RandomForestClassifier(10))),
+        rn.ConformalRiskControl(quick(rn.SelectiveNetClassifier)),
+        rn.CertifiedThreshold(rn.TemperatureScaling(quick(rn.ReliableClassifier))),
+    ],
+    ids=["boosting", "temperature", "forest", "network", "nested"],
+)
+def test_a_rule_comes_back_with_the_classifier_it_wraps(wrapper, tmp_path) -> None:
+    table, y = frame_of(1200)
+    fitted = fit_quietly(wrapper, table, y)
+    loaded = rn.load(fitted.save(tmp_path / "m.rnet"))
+    assert type(loaded) is type(fitted)
+    assert loaded.decide(table).to_frame().equals(fitted.decide(table).to_frame())
+    np.testing.assert_array_equal(loaded.predict_proba(table), fitted.predict_proba(table))
+    assert loaded.threshold_ == fitted.threshold_
+    assert loaded.selection_threshold_ == fitted.selection_threshold_
+    assert loaded.certificate_ == fitted.certificate_
+    mine, theirs = (model.get_params(deep=False) for model in (loaded, fitted))
+    assert {k: v for k, v in mine.items() if k != "estimator"} == {
+        k: v for k, v in theirs.items() if k != "estimator"
+    }
+
+
+def test_what_was_wrapped_comes_back_without_a_rule_of_its_own(tmp_path) -> None:
+    table, y = frame_of(1200)
+    inner = fit_quietly(quick(rn.ERMClassifier), table, y)
+    fitted = fit_quietly(rn.CertifiedThreshold(inner), *frame_of(800, seed=1))
+    loaded = rn.load(fitted.save(tmp_path / "m.rnet"))
+    assert inner.threshold_ < np.inf
+    assert loaded.estimator_.threshold_ == np.inf
+    assert not loaded.estimator_.accept(table).any()
+    assert loaded.accept(table).any()
+
+
+def test_texts_have_no_columns_to_remember(tmp_path) -> None:
+    texts = ["good and fine", "bad and poor", "fine", "poor"] * 100
+    labels = ["yes", "no", "yes", "no"] * 100
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    fitted = fit_quietly(rn.CertifiedThreshold(model, random_state=0), texts, labels)
+    loaded = rn.load(fitted.save(tmp_path / "m.rnet"))
+    assert loaded.decide(texts[:2]).label.tolist() == ["yes", "no"]
+
+
+class Opaque:
+    classes_ = np.array(["no", "yes"])
+
+    def predict_proba(self, X):
+        return np.tile([0.1, 0.9], (len(X), 1))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (Opaque(), "wraps a scikit-learn estimator or a network of ours; got Opaque"),
+        (
+            make_pipeline(
+                FunctionTransformer(lambda frame: frame[["number"]].fillna(0)), LogisticRegression()
+            ),
+            "save cannot store this Pipeline",
+        ),
+    ],
+)
+def test_saving_says_which_classifier_it_cannot_store(estimator, message, tmp_path) -> None:
+    fitted = fit_quietly(rn.CertifiedThreshold(estimator, alpha=0.9), *frame_of(400))
+    with pytest.raises(rn.InvalidParameterError, match=message):
+        fitted.save(tmp_path / "m.rnet")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_smuggled_type_in_a_wrapped_classifier_is_refused_by_name(tmp_path) -> None:
+    path = fit_quietly(boosted(), *frame_of(600)).save(tmp_path / "m.rnet")
+
+    def smuggle(parts) -> None:
+        import os
+
+        parts["estimator.skops"] = skops.io.dumps(FunctionTransformer(os.system))
+
+    resealed(path, smuggle)
+    with pytest.raises(rn.ModelFileError, match=r"refused.*system"):
+        rn.load(path)
+
+
+def test_a_model_without_a_network_takes_no_factory(tmp_path) -> None:
+    path = fit_quietly(boosted(), *frame_of(600)).save(tmp_path / "m.rnet")
+    with pytest.raises(rn.InvalidParameterError, match="this model has no network"):
+        rn.load(path, network=nn.Linear)

@@ -1,16 +1,9 @@
-"""Model files: a sealed zip of JSON, safetensors and skops. No pickle is written or read.
-
-The archive's comment is the SHA-256 of every byte before it, so that damage anywhere is noticed; it
-is no signature: whoever can change the file can also seal it again.
-"""
+"""Model files: a sealed archive of JSON, safetensors and skops. No pickle is written or read."""
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
 import math
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +23,7 @@ from reliablenet.certificate import Certificate
 from reliablenet.data.tabular import TabularEncoder
 from reliablenet.errors import InvalidParameterError, ModelFileError, ReliableNetError
 from reliablenet.methods.abstaining import AbstainingClassifier
+from reliablenet.methods.archive import open_sealed, seal, sha256
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.deep_gamblers import DeepGamblersClassifier
 from reliablenet.methods.erm import ERMClassifier
@@ -48,11 +42,9 @@ from reliablenet.training.history import EpochRecord, History
 from reliablenet.training.schedule import Schedule
 
 FORMAT = "reliablenet-model/1"
-SEAL = b"sha256:"
-SEAL_LENGTH = len(SEAL) + 64
 COMMON_MEMBERS = ("manifest.json", "certificate.json")
-NETWORK_MEMBERS = ("weights.safetensors", "preprocessing.skops", "history.json")
-ESTIMATOR_MEMBERS = ("estimator.skops",)
+NETWORK_MEMBERS = (*COMMON_MEMBERS, "weights.safetensors", "preprocessing.skops", "history.json")
+ESTIMATOR_MEMBERS = (*COMMON_MEMBERS, "estimator.skops")
 NETWORK_CLASSES: dict[str, type[NeuralClassifier]] = {
     "DeepGamblersClassifier": DeepGamblersClassifier,
     "ERMClassifier": ERMClassifier,
@@ -118,9 +110,9 @@ def save(model: Any, path: str | Path) -> Path:
     else:
         parts["estimator.skops"] = _estimator(core)
     manifest["methods"] = [_describe(method) for method in methods]
-    manifest["sha256"] = {name: _sha256(part) for name, part in parts.items()}
+    manifest["sha256"] = {name: sha256(part) for name, part in parts.items()}
     parts = {"manifest.json": json.dumps(manifest, indent=2, allow_nan=False).encode()} | parts
-    write_atomically(target, _seal(parts))
+    write_atomically(target, seal(parts))
     return target
 
 
@@ -144,7 +136,7 @@ def load(path: str | Path, *, network: NetworkFactory | None = None) -> Any:
     ModelFileError
         If the file is damaged, altered, foreign, or holds a type that is not on our list.
     """
-    parts = _open_sealed(Path(path))
+    parts = open_sealed(Path(path), [NETWORK_MEMBERS, ESTIMATOR_MEMBERS])
     try:
         manifest = json.loads(parts["manifest.json"])
         if manifest["format"] != FORMAT:
@@ -152,7 +144,7 @@ def load(path: str | Path, *, network: NetworkFactory | None = None) -> Any:
                 f"{path} has the format {manifest['format']!r}; we read {FORMAT!r}."
             )
         for name in parts.keys() - {"manifest.json"}:
-            if _sha256(parts[name]) != manifest["sha256"][name]:
+            if sha256(parts[name]) != manifest["sha256"][name]:
                 raise ModelFileError(f"{path} was altered: {name} does not match its hash.")
         model: Any = None
         if "estimator.skops" in parts:
@@ -410,51 +402,3 @@ def _history_from(text: str) -> History:
 
     records = [EpochRecord(**full(record)) for record in story.pop("records")]
     return History(**full(story), records=records)
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-def _seal(parts: dict[str, bytes]) -> bytes:
-    """Return the bytes of a zip without compression or dates, ending in a hash of all the rest."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        for name, content in parts.items():
-            archive.writestr(zipfile.ZipInfo(name), content)
-        archive.comment = SEAL + b"0" * 64
-    body = buffer.getvalue()[:-SEAL_LENGTH]
-    return body + SEAL + _sha256(body).encode()
-
-
-def _open_sealed(path: Path) -> dict[str, bytes]:
-    """Return the members of a sealed file after checking every byte of it."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise ModelFileError(f"No model file can be read at {path}: {error.strerror}.") from error
-    body, seal = content[:-SEAL_LENGTH], content[-SEAL_LENGTH:]
-    if not seal.startswith(SEAL) or not body.startswith(b"PK"):
-        raise ModelFileError(
-            f"{path} is not a model file of ours, or its end is missing. Copy or save it again."
-        )
-    if seal != SEAL + _sha256(body).encode():
-        raise ModelFileError(
-            f"{path} was damaged or altered after it was written: its hash does not match. "
-            "Copy or save it again."
-        )
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            entries = archive.infolist()
-            names = sorted(entry.filename for entry in entries)
-            wanted = [
-                sorted(COMMON_MEMBERS + kind) for kind in (NETWORK_MEMBERS, ESTIMATOR_MEMBERS)
-            ]
-            if names not in wanted:
-                raise ModelFileError(f"{path} must hold one of {wanted}; it holds {names}.")
-            if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
-                raise ModelFileError(f"{path} holds compressed members, which we never write.")
-            return {entry.filename: archive.read(entry) for entry in entries}
-    # zipfile answers an unknown compression by NotImplementedError, encryption by RuntimeError
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        raise ModelFileError(f"{path} is not a whole archive: {error}.") from error

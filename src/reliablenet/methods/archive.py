@@ -1,0 +1,66 @@
+"""A sealed archive: a plain zip that ends in the SHA-256 of every byte before.
+
+Damage anywhere is noticed. It is no signature: whoever can change the file can also seal it again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from reliablenet.errors import ModelFileError
+
+SEAL = b"sha256:"
+SEAL_LENGTH = len(SEAL) + 64
+
+
+def sha256(content: bytes) -> str:
+    """Return the hash of bytes as text."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def seal(parts: dict[str, bytes]) -> bytes:
+    """Return the bytes of a zip without compression or dates, ending in a hash of all the rest."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in parts.items():
+            archive.writestr(zipfile.ZipInfo(name), content)
+        archive.comment = SEAL + b"0" * 64
+    body = buffer.getvalue()[:-SEAL_LENGTH]
+    return body + SEAL + sha256(body).encode()
+
+
+def open_sealed(path: Path, wanted: Sequence[Sequence[str]]) -> dict[str, bytes]:
+    """Return the members of a sealed file after checking every byte of it.
+
+    ``wanted`` lists the sets of members that a file may have.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ModelFileError(f"No model file can be read at {path}: {error.strerror}.") from error
+    body, end = content[:-SEAL_LENGTH], content[-SEAL_LENGTH:]
+    if not end.startswith(SEAL) or not body.startswith(b"PK"):
+        raise ModelFileError(
+            f"{path} is not a model file of ours, or its end is missing. Copy or save it again."
+        )
+    if end != SEAL + sha256(body).encode():
+        raise ModelFileError(
+            f"{path} was damaged or altered after it was written: its hash does not match. "
+            "Copy or save it again."
+        )
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            entries = archive.infolist()
+            names = sorted(entry.filename for entry in entries)
+            if names not in [sorted(members) for members in wanted]:
+                raise ModelFileError(f"{path} must hold one of {wanted}; it holds {names}.")
+            if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+                raise ModelFileError(f"{path} holds compressed members, which we never write.")
+            return {entry.filename: archive.read(entry) for entry in entries}
+    # zipfile answers an unknown compression by NotImplementedError, encryption by RuntimeError
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise ModelFileError(f"{path} is not a whole archive: {error}.") from error
