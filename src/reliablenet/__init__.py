@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from reliablenet.errors import (
         ConstraintWarning,
+        DataFileError,
         FoldWarning,
         InvalidDataError,
         InvalidParameterError,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
         SelectiveNetClassifier,
         TemperatureScaling,
         compare,
+        default_methods,
         load,
     )
     from reliablenet.risk import gap, phi, psi, violation, zeta
@@ -68,6 +70,7 @@ _HOME = {
     ),
     "errors": (
         "ConstraintWarning",
+        "DataFileError",
         "FoldWarning",
         "InvalidDataError",
         "InvalidParameterError",
@@ -90,6 +93,7 @@ _HOME = {
         "SelectiveNetClassifier",
         "TemperatureScaling",
         "compare",
+        "default_methods",
         "load",
     ),
     "risk": ("gap", "phi", "psi", "violation", "zeta"),
@@ -104,6 +108,7 @@ __all__ = [
     "ConfidenceThreshold",
     "ConformalRiskControl",
     "ConstraintWarning",
+    "DataFileError",
     "Decisions",
     "DeepGamblersClassifier",
     "ERMClassifier",
@@ -128,6 +133,7 @@ __all__ = [
     "clopper_pearson_upper",
     "compare",
     "conformal_threshold",
+    "default_methods",
     "gap",
     "hoeffding_upper",
     "jcw_threshold",

@@ -13,6 +13,10 @@ class InvalidDataError(ReliableNetError, ValueError):
     """Rows, labels or probabilities cannot be used as they are."""
 
 
+class DataFileError(ReliableNetError, OSError):
+    """A source file is missing, damaged, or could not be downloaded; the message says what to do."""
+
+
 class ModelFileError(ReliableNetError, ValueError):
     """A model or checkpoint file is damaged, foreign, or holds what we refuse to load."""
 

@@ -16,6 +16,7 @@ NEW_PATIENTS = 60
 NEXT_STEPS = """\
 What next
   your own table      {python} examples/table_to_certificate.py FILE.csv TARGET
+  which method?       {python} examples/compare_methods.py FILE.csv TARGET
   any fitted model    {python} examples/certify_any_model.py
   your training loop  {python} examples/own_training_loop.py
   what it promises    README.md"""

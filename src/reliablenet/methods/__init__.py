@@ -1,7 +1,7 @@
 """Who decides: every way to an act-or-defer classifier, each a scikit-learn estimator."""
 
 from reliablenet.methods.base import SelectiveClassifier
-from reliablenet.methods.compare import compare
+from reliablenet.methods.compare import compare, default_methods
 from reliablenet.methods.comparison import Comparison, MethodResult, Recommendation
 from reliablenet.methods.decisions import Decisions
 from reliablenet.methods.deep_gamblers import DeepGamblersClassifier
@@ -31,5 +31,6 @@ __all__ = [
     "SelectiveNetClassifier",
     "TemperatureScaling",
     "compare",
+    "default_methods",
     "load",
 ]

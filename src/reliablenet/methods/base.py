@@ -278,7 +278,7 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         return self._outputs(self._check_rows(X, reset=False))
 
     def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
-        """Return rows as a float64 array or as the data frame they came in."""
+        """Return rows as an array of floats or as the data frame they came in."""
         if hasattr(X, "detach"):
             X = as_array(X)
         if isinstance(X, pd.DataFrame):
@@ -292,7 +292,9 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         if y is None:
             validate_data(self, X, y)  # words the complaint as scikit-learn does
         try:
-            return validate_data(self, X, reset=reset, dtype=np.float64, allow_nd=True)
+            # float32 stays as it is: images would take twice the memory
+            kinds = [np.float64, np.float32]
+            return validate_data(self, X, reset=reset, dtype=kinds, allow_nd=True)
         except ValueError as error:
             if "could not convert string" not in str(error):
                 raise

@@ -23,13 +23,17 @@ from reliablenet.risk.surrogate import M1, M2
 from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.history import History
 from reliablenet.training.loop import Optimisation, Rows, train
-from reliablenet.training.networks import mlp
+from reliablenet.training.networks import cnn5, mlp, resnet18
 from reliablenet.training.objective import Objective
 from reliablenet.training.progress import progress
 from reliablenet.training.schedule import Schedule
 
 NetworkFactory = Callable[[Any, int], nn.Module]
-NETWORKS: dict[str, NetworkFactory] = {"mlp": mlp}
+NETWORKS: dict[str, NetworkFactory] = {
+    "cnn5": cnn5,
+    "mlp": mlp,
+    "resnet18": resnet18,
+}
 
 
 class NeuralClassifier(SelectiveClassifier):

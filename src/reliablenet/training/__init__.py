@@ -3,7 +3,7 @@
 from reliablenet.training.constraint import JCWConstraint
 from reliablenet.training.history import EpochRecord, History
 from reliablenet.training.loop import Optimisation, Rows, train
-from reliablenet.training.networks import Network, mlp
+from reliablenet.training.networks import Network, cnn5, mlp, resnet18
 from reliablenet.training.objective import Objective
 from reliablenet.training.schedule import Schedule
 
@@ -16,6 +16,8 @@ __all__ = [
     "Optimisation",
     "Rows",
     "Schedule",
+    "cnn5",
     "mlp",
+    "resnet18",
     "train",
 ]
