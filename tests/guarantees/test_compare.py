@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from contract_helpers import Scores
 
 import reliablenet as rn
 from reliablenet.data import Fold, Folds
 
 METHODS, ROWS, DRAWS = 8, 150, 200
 ALPHA, RHO, ERROR = 0.1, 0.1, 0.2
-
-
-class Scores:
-    """A classifier with scores of its own, unrelated to whether it is right."""
-
-    classes_ = np.array([0, 1])
-
-    def __init__(self, column: int) -> None:
-        self.column = column
-
-    def predict_proba(self, X):
-        p = X[:, self.column]
-        return np.column_stack([1 - p, p])
 
 
 def promises(seed: int) -> tuple[bool, bool]:

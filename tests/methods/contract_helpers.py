@@ -48,3 +48,16 @@ def frame_of(n: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
     )
     table.loc[random.uniform(size=n) < 0.1, ["number", "job"]] = np.nan
     return table, y
+
+
+class Scores:
+    """A fitted classifier that reads its probabilities from a column of the rows."""
+
+    classes_ = np.array([0, 1])
+
+    def __init__(self, column: int) -> None:
+        self.column = column
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        p = np.asarray(X)[:, self.column]
+        return np.column_stack([1 - p, p])

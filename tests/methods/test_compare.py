@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from contract_helpers import QUICK, frame_of
+from contract_helpers import QUICK, Scores, frame_of
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -21,19 +21,6 @@ from reliablenet.methods.compare import default_methods
 
 BAND = SyntheticBand(seed=0).sample(3000)
 ALL = sorted(default_methods())
-
-
-class Scores:
-    """A fitted classifier that reads its probabilities from the rows."""
-
-    classes_ = np.array([0, 1])
-
-    def __init__(self, column: int) -> None:
-        self.column = column
-
-    def predict_proba(self, X):
-        p = np.asarray(X)[:, self.column]
-        return np.column_stack([1 - p, p])
 
 
 class Broken(ClassifierMixin, BaseEstimator):

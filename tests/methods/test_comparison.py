@@ -4,23 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from contract_helpers import Scores
 from matplotlib.figure import Figure
 
 import reliablenet as rn
 from reliablenet.data import Fold, Folds
-
-
-class Scores:
-    """A fitted classifier that reads its probabilities from a column of the rows."""
-
-    classes_ = np.array([0, 1])
-
-    def __init__(self, column: int) -> None:
-        self.column = column
-
-    def predict_proba(self, X):
-        p = np.asarray(X)[:, self.column]
-        return np.column_stack([1 - p, p])
 
 
 def folds(n: int = 2000, seed: int = 0) -> Folds:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from sklearn.base import ClassifierMixin
@@ -27,6 +28,7 @@ class _ScoreSetting:
         return method if instance is None else method.__get__(instance, owner)
 
 
+@dataclass(eq=False, repr=False)
 class AbstainingClassifier(NeuralClassifier):
     """A network with an acceptance score of its own, trained without the constraint.
 
@@ -38,9 +40,11 @@ class AbstainingClassifier(NeuralClassifier):
         The score that the threshold belongs to.
     """
 
-    epochs: int
-    score_: str
-    score: Any = _ScoreSetting()
+    _: KW_ONLY
+    epochs: int = 100
+    score: Any = "native"
+
+    score_: str = field(init=False)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the settings by name."""
@@ -71,3 +75,6 @@ class AbstainingClassifier(NeuralClassifier):
     def _outputs(self, X: Any) -> Outputs:
         outputs = super()._outputs(X)
         return outputs if self.score_ == "native" else Outputs(outputs.proba)
+
+
+AbstainingClassifier.score = _ScoreSetting()

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
 
 import torch
 from torch import Tensor, nn
 
 from reliablenet._checks import check_count, check_positive, parameter_error
 from reliablenet.methods.abstaining import AbstainingClassifier
-from reliablenet.methods.neural import NetworkFactory
 from reliablenet.training.objective import Objective
 
 
@@ -46,6 +44,7 @@ class GamblersLoss(Objective):
         return epoch <= self.warmup_epochs
 
 
+@dataclass(eq=False, repr=False)
 class DeepGamblersClassifier(AbstainingClassifier):
     """A network with one more output, "abstain", that returns a part of the stake.
 
@@ -87,46 +86,9 @@ class DeepGamblersClassifier(AbstainingClassifier):
     True
     """
 
-    def __init__(
-        self,
-        alpha: float = 0.05,
-        rho: float = 0.05,
-        threshold: str | float = "certified",
-        *,
-        reward: float = 1.9,
-        warmup_epochs: int = 10,
-        score: str = "native",
-        network: str | NetworkFactory = "mlp",
-        epochs: int = 100,
-        checkpoint: str = "last",
-        batch_size: int = 256,
-        learning_rate: float = 1e-3,
-        weight_decay: float = 1e-4,
-        clip_norm: float = 5.0,
-        fold_sizes: Any = "auto",
-        device: str = "cpu",
-        checkpoint_file: Any = None,
-        verbose: bool | str = "auto",
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.rho = rho
-        self.threshold = threshold
-        self.reward = reward
-        self.warmup_epochs = warmup_epochs
-        self.score = score
-        self.network = network
-        self.epochs = epochs
-        self.checkpoint = checkpoint
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.clip_norm = clip_norm
-        self.fold_sizes = fold_sizes
-        self.device = device
-        self.checkpoint_file = checkpoint_file
-        self.verbose = verbose
-        self.random_state = random_state
+    _: KW_ONLY
+    reward: float = 1.9
+    warmup_epochs: int = 10
 
     def _check_settings(self) -> None:
         super()._check_settings()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
 
-from reliablenet.methods.neural import NetworkFactory, NeuralClassifier
+from reliablenet.methods.neural import NeuralClassifier
 from reliablenet.training.schedule import Schedule
 
 
+@dataclass(eq=False, repr=False)
 class ERMClassifier(NeuralClassifier):
     """Plain empirical risk minimisation, with the same rule, certificate and contract.
 
@@ -41,40 +42,8 @@ class ERMClassifier(NeuralClassifier):
     'monotone'
     """
 
-    def __init__(
-        self,
-        alpha: float = 0.05,
-        rho: float = 0.05,
-        threshold: str | float = "certified",
-        *,
-        network: str | NetworkFactory = "mlp",
-        epochs: int = 100,
-        checkpoint: str = "last",
-        batch_size: int = 256,
-        learning_rate: float = 1e-3,
-        weight_decay: float = 1e-4,
-        clip_norm: float = 5.0,
-        fold_sizes: Any = "auto",
-        device: str = "cpu",
-        checkpoint_file: Any = None,
-        verbose: bool | str = "auto",
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.rho = rho
-        self.threshold = threshold
-        self.network = network
-        self.epochs = epochs
-        self.checkpoint = checkpoint
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.clip_norm = clip_norm
-        self.fold_sizes = fold_sizes
-        self.device = device
-        self.checkpoint_file = checkpoint_file
-        self.verbose = verbose
-        self.random_state = random_state
+    _: KW_ONLY
+    epochs: int = 100
 
     def _schedule(self) -> Schedule:
         return Schedule.erm(self.epochs)

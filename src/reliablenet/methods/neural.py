@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ NETWORKS: dict[str, NetworkFactory] = {
 }
 
 
+@dataclass(eq=False, repr=False)  # scikit-learn brings its own
 class NeuralClassifier(SelectiveClassifier):
     """Encode rows, train a network by a schedule, and return its probabilities.
 
@@ -50,20 +52,26 @@ class NeuralClassifier(SelectiveClassifier):
         The course of training, epoch by epoch.
     """
 
-    network: str | NetworkFactory
-    checkpoint: str
-    batch_size: int
-    learning_rate: float
-    weight_decay: float
-    clip_norm: float
-    device: str
-    checkpoint_file: Any
-    verbose: bool | str
+    alpha: float = 0.05
+    rho: float = 0.05
+    threshold: str | float = "certified"
+    _: KW_ONLY
+    network: str | NetworkFactory = "mlp"
+    checkpoint: str = "last"
+    batch_size: int = 256
+    learning_rate: float = 1e-3
+    weight_decay: float = 1e-4
+    clip_norm: float = 5.0
+    fold_sizes: Any = "auto"
+    device: str = "cpu"
+    checkpoint_file: Any = None
+    verbose: bool | str = "auto"
+    random_state: Any = None
 
-    network_: nn.Module
-    encoder_: TabularEncoder | None
-    input_shape_: tuple[int, ...]
-    history_: History
+    network_: nn.Module = field(init=False)
+    encoder_: TabularEncoder | None = field(init=False)
+    input_shape_: tuple[int, ...] = field(init=False)
+    history_: History = field(init=False)
 
     @abstractmethod
     def _schedule(self) -> Schedule:

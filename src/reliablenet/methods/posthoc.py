@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -138,6 +139,7 @@ class ConformalRiskControl(WrappingClassifier):
         return float(np.nextafter(strict, np.inf))
 
 
+@dataclass(eq=False, repr=False)
 class TemperatureScaling(WrappingClassifier):
     """Divide a classifier's logits by one number, fitted on the selection fold (Guo et al., 2017).
 
@@ -175,20 +177,10 @@ class TemperatureScaling(WrappingClassifier):
     True
     """
 
-    temperature_: float
+    _: KW_ONLY
+    threshold: str | float = "certified"
 
-    def __init__(
-        self,
-        estimator: Any,
-        alpha: float = 0.05,
-        rho: float = 0.05,
-        threshold: str | float = "certified",
-        *,
-        fold_sizes: Any = "auto",
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(estimator, alpha, rho, fold_sizes=fold_sizes, random_state=random_state)
-        self.threshold = threshold
+    temperature_: float = field(init=False)
 
     def _fit_folds(self, train: Fold, selection: Fold, seed: int) -> None:
         super()._fit_folds(train, selection, seed)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, field
 
 from reliablenet._checks import parameter_error
 from reliablenet.data.folds import Fold
-from reliablenet.methods.neural import NetworkFactory, NeuralClassifier
+from reliablenet.methods.neural import NeuralClassifier
 from reliablenet.risk.surrogate import M1, M2, check_smoothing
 from reliablenet.training.schedule import Schedule
 
 
+@dataclass(eq=False, repr=False)
 class ReliableClassifier(NeuralClassifier):
     """A network trained so that it is rarely confident and wrong, with a certified rule to act.
 
@@ -70,46 +71,13 @@ class ReliableClassifier(NeuralClassifier):
     ['label', 'confidence', 'accepted']
     """
 
-    training_threshold_: float
+    _: KW_ONLY
+    schedule: str | Schedule = "paper"
+    checkpoint: str = "selection"
+    m1: float = M1
+    m2: float = M2
 
-    def __init__(
-        self,
-        alpha: float = 0.05,
-        rho: float = 0.05,
-        threshold: str | float = "certified",
-        *,
-        network: str | NetworkFactory = "mlp",
-        schedule: str | Schedule = "paper",
-        checkpoint: str = "selection",
-        batch_size: int = 256,
-        learning_rate: float = 1e-3,
-        weight_decay: float = 1e-4,
-        clip_norm: float = 5.0,
-        m1: float = M1,
-        m2: float = M2,
-        fold_sizes: Any = "auto",
-        device: str = "cpu",
-        checkpoint_file: Any = None,
-        verbose: bool | str = "auto",
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.rho = rho
-        self.threshold = threshold
-        self.network = network
-        self.schedule = schedule
-        self.checkpoint = checkpoint
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.clip_norm = clip_norm
-        self.m1 = m1
-        self.m2 = m2
-        self.fold_sizes = fold_sizes
-        self.device = device
-        self.checkpoint_file = checkpoint_file
-        self.verbose = verbose
-        self.random_state = random_state
+    training_threshold_: float = field(init=False)
 
     def _check_settings(self) -> None:
         super()._check_settings()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +10,6 @@ from torch import Tensor, nn
 from reliablenet._checks import check_fraction, check_positive, is_real, parameter_error
 from reliablenet.errors import InvalidDataError
 from reliablenet.methods.abstaining import AbstainingClassifier
-from reliablenet.methods.neural import NetworkFactory
 from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.networks import Network
 from reliablenet.training.objective import Objective
@@ -77,6 +75,7 @@ class SelectiveNetwork(nn.Module):
         return torch.cat([head(features) for head in heads], dim=-1)
 
 
+@dataclass(eq=False, repr=False)
 class SelectiveNetClassifier(AbstainingClassifier):
     """A network that learns which rows to take on, so as to be right on a given share of them.
 
@@ -124,48 +123,10 @@ class SelectiveNetClassifier(AbstainingClassifier):
     True
     """
 
-    def __init__(
-        self,
-        alpha: float = 0.05,
-        rho: float = 0.05,
-        threshold: str | float = "certified",
-        *,
-        target_coverage: float = 0.8,
-        coverage_weight: float = 32.0,
-        mixing: float = 0.5,
-        score: str = "native",
-        network: str | NetworkFactory = "mlp",
-        epochs: int = 100,
-        checkpoint: str = "last",
-        batch_size: int = 256,
-        learning_rate: float = 1e-3,
-        weight_decay: float = 1e-4,
-        clip_norm: float = 5.0,
-        fold_sizes: Any = "auto",
-        device: str = "cpu",
-        checkpoint_file: Any = None,
-        verbose: bool | str = "auto",
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.rho = rho
-        self.threshold = threshold
-        self.target_coverage = target_coverage
-        self.coverage_weight = coverage_weight
-        self.mixing = mixing
-        self.score = score
-        self.network = network
-        self.epochs = epochs
-        self.checkpoint = checkpoint
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.clip_norm = clip_norm
-        self.fold_sizes = fold_sizes
-        self.device = device
-        self.checkpoint_file = checkpoint_file
-        self.verbose = verbose
-        self.random_state = random_state
+    _: KW_ONLY
+    target_coverage: float = 0.8
+    coverage_weight: float = 32.0
+    mixing: float = 0.5
 
     def _check_settings(self) -> None:
         super()._check_settings()

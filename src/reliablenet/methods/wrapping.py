@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.decisions import Outputs
 
 
+@dataclass(eq=False, repr=False)  # scikit-learn brings its own
 class WrappingClassifier(SelectiveClassifier):
     """Take the probabilities of a classifier and bring a rule.
 
@@ -52,22 +54,14 @@ class WrappingClassifier(SelectiveClassifier):
         As for `SelectiveClassifier`.
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        alpha: float = 0.05,
-        rho: float = 0.05,
-        *,
-        fold_sizes: Any = "auto",
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.alpha = alpha
-        self.rho = rho
-        self.fold_sizes = fold_sizes
-        self.random_state = random_state
+    estimator: Any
+    alpha: float = 0.05
+    rho: float = 0.05
+    _: KW_ONLY
+    fold_sizes: Any = "auto"
+    random_state: Any = None
 
-    estimator_: Any
+    estimator_: Any = field(init=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
