@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test lint check bench-speed readme clean
+.PHONY: demo test lint check bench-speed readme datasets clean
 
 demo: $(INSTALLED)
 	$(BIN)/reliablenet demo
@@ -26,6 +26,10 @@ bench-speed: $(INSTALLED)
 # Shows what the demo prints today; run it after a change that alters results.
 readme: $(INSTALLED)
 	$(BIN)/python docs/refresh_readme.py
+
+# Needs the source files, or the network to fetch them.
+datasets: $(INSTALLED)
+	$(BIN)/python docs/refresh_datasets.py
 
 # Reinstalled only when the pins or the project file change; torch in the same command, pinned.
 $(INSTALLED): constraints.txt pyproject.toml

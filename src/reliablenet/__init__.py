@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         rows_needed,
         uniform_slack,
     )
+    from reliablenet.data import Dataset, load_dataset
     from reliablenet.errors import (
         ConstraintWarning,
         DataFileError,
@@ -68,6 +69,7 @@ _HOME = {
         "rows_needed",
         "uniform_slack",
     ),
+    "data": ("Dataset", "load_dataset"),
     "errors": (
         "ConstraintWarning",
         "DataFileError",
@@ -109,6 +111,7 @@ __all__ = [
     "ConformalRiskControl",
     "ConstraintWarning",
     "DataFileError",
+    "Dataset",
     "Decisions",
     "DeepGamblersClassifier",
     "ERMClassifier",
@@ -138,6 +141,7 @@ __all__ = [
     "hoeffding_upper",
     "jcw_threshold",
     "load",
+    "load_dataset",
     "metrics",
     "phi",
     "psi",

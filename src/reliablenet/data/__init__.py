@@ -1,10 +1,14 @@
-"""Where rows come from: folds, tables, the synthetic band. Never imports torch."""
+"""Where rows come from: folds, tables, the paper's datasets. Never imports torch."""
 
+from reliablenet.data.dataset import Dataset
 from reliablenet.data.folds import Fold, Folds, cut_folds, cut_rows, fold_counts
+from reliablenet.data.registry import DATASETS, load_dataset
 from reliablenet.data.synthetic_band import SyntheticBand
 from reliablenet.data.tabular import TabularEncoder
 
 __all__ = [
+    "DATASETS",
+    "Dataset",
     "Fold",
     "Folds",
     "SyntheticBand",
@@ -12,4 +16,5 @@ __all__ = [
     "cut_folds",
     "cut_rows",
     "fold_counts",
+    "load_dataset",
 ]

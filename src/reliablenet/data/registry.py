@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 from reliablenet._checks import check_count, parameter_error
@@ -21,7 +22,7 @@ def load_dataset(name: str, seed: int = 0, **settings: Any) -> Dataset:
     seed : int
         Decides the folds, and all that is random in generated data.
     **settings
-        What a dataset lets one change; see its module.
+        What a dataset lets one change: the parameters of ``load`` in its module.
 
     Returns
     -------
@@ -36,5 +37,11 @@ def load_dataset(name: str, seed: int = 0, **settings: Any) -> Dataset:
     if name not in DATASETS:
         raise parameter_error("name", "load_dataset", f"be one of {list(DATASETS)}", name)
     check_count("seed", seed, "load_dataset", minimum=0)
-    dataset: Dataset = import_module(f"reliablenet.data.{name}").load(seed, **settings)
+    load = import_module(f"reliablenet.data.{name}").load
+    known = list(signature(load).parameters)[1:]
+    unknown = sorted(settings.keys() - known)
+    if unknown:
+        allowed = f"be among {known}" if known else f"be none, for {name} has none"
+        raise parameter_error("settings", f"load_dataset({name!r})", allowed, unknown)
+    dataset: Dataset = load(seed, **settings)
     return dataset

@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from reliablenet.errors import InvalidDataError
 
 MOST_CATEGORIES = 1000  # every category is a column of the matrix
+LEARNED = (
+    *("columns_", "numbers_", "categories_", "dropped_"),
+    *("medians_", "means_", "scales_", "levels_", "modes_"),
+)
 
 
 class TabularEncoder(TransformerMixin, BaseEstimator):
@@ -35,8 +35,12 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
         Those used as numbers and as categories.
     dropped_ : list
         Columns that do not vary.
-    transformer_ : ColumnTransformer
-        The fitted scikit-learn pipeline, explicit in its columns so that it can be saved safely.
+    medians_, means_, scales_ : list of float
+        Of the numbers, after imputation.
+    levels_ : list of lists of str
+        The values of each category, one column of the matrix each.
+    modes_ : list of int
+        Position of the most frequent one.
 
     Examples
     --------
@@ -52,63 +56,120 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
     numbers_: list[Any]
     categories_: list[Any]
     dropped_: list[Any]
-    transformer_: ColumnTransformer
+    medians_: list[float]
+    means_: list[float]
+    scales_: list[float]
+    levels_: list[list[str]]
+    modes_: list[int]
 
     def fit(self, X: Any, y: Any = None) -> TabularEncoder:
         """Learn columns, medians, modes, scales and categories from the training rows."""
         table = _as_frame(X)
+        for name in LEARNED:
+            setattr(self, name, [])
         self.columns_ = table.columns.tolist()
-        self.numbers_, self.categories_, self.dropped_ = [], [], []
         for column in table.columns:
-            kind, distinct = _kind(table[column], column), _distinct(table[column], column)
-            if distinct < 2:
+            values = table[column]
+            learn = self._learn_number if _is_number(values, column) else self._learn_category
+            if not learn(values, column):
                 self.dropped_.append(column)
-            elif kind == "number":
-                self.numbers_.append(column)
-            elif distinct <= MOST_CATEGORIES:
-                self.categories_.append(column)
-            else:
-                raise InvalidDataError(
-                    f"Column {column!r} is text with {distinct} different values in "
-                    f"{len(table)} training rows, more than {MOST_CATEGORIES}: a name or number of "
-                    "the row, or free text. Drop it, group its values, or turn it into numbers."
-                )
         if not self.numbers_ and not self.categories_:
             raise InvalidDataError(
                 f"No feature varies over the {len(table)} training rows, so there is nothing to "
                 f"learn from; columns: {self.dropped_[:10]}."
             )
-        numerical = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
-        categorical = make_pipeline(
-            SimpleImputer(strategy="most_frequent"),
-            OneHotEncoder(handle_unknown="ignore", sparse_output=False),
-        )
-        self.transformer_ = ColumnTransformer(
-            [
-                ("numbers", numerical, [str(column) for column in self.numbers_]),
-                ("categories", categorical, [str(column) for column in self.categories_]),
-            ]
-        )
-        try:
-            with np.errstate(over="raise"):
-                self.transformer_.fit(self._typed(table))
-        except FloatingPointError:
-            raise InvalidDataError(
-                "A column holds numbers too large to standardise, since their squares overflow: "
-                f"{self._largest(table)}. Drop, clip or rescale them."
-            ) from None
         return self
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Return the matrix of shape (n, d) for rows with the columns that `fit` saw."""
+        table = self._aligned(X)
+        width = len(self.numbers_) + sum(len(levels) for levels in self.levels_)
+        matrix = np.zeros((len(table), width), np.float32)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
-            matrix = self.transformer_.transform(self._typed(self._aligned(X))).astype(np.float32)
+            for place, column in enumerate(self.numbers_):
+                numbers = _numbers(table[column], column)
+                numbers[np.isnan(numbers)] = self.medians_[place]
+                matrix[:, place] = (numbers - self.means_[place]) / self.scales_[place]
         if not np.isfinite(matrix).all():
             row = int(np.argwhere(~np.isfinite(matrix))[0, 0])
             raise InvalidDataError(
                 f"Row {row} holds a number too large to standardise in 32 bits. Drop or clip it."
             )
-        return np.asarray(matrix)
+        start = len(self.numbers_)
+        for column, levels, mode in zip(self.categories_, self.levels_, self.modes_, strict=True):
+            codes, texts = _codes(table[column])
+            known = {level: place for place, level in enumerate(levels)}
+            # The last entry is what code -1, a missing value, finds.
+            places = np.array([*(known.get(text, -1) for text in texts), mode])[codes]
+            rows = np.flatnonzero(places >= 0)
+            matrix[rows, start + places[rows]] = 1.0
+            start += len(levels)
+        return matrix
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all that `fit` learned as plain values, which JSON keeps to the bit."""
+        return {name: getattr(self, name) for name in LEARNED}
+
+    @classmethod
+    def from_dict(cls, learned: dict[str, Any]) -> TabularEncoder:
+        """Return the encoder that `to_dict` described."""
+        encoder = cls()
+        for name in LEARNED:
+            setattr(encoder, name, learned[name])
+        return encoder
+
+    def _learn_number(self, values: pd.Series[Any], column: Any) -> bool:
+        """Learn one column of numbers; return False if it does not vary."""
+        numbers = _numbers(values, column)
+        missing = np.isnan(numbers)
+        seen = numbers[~missing]
+        if len(seen) == 0 or np.all(seen == seen[0]):
+            return False
+        median = float(np.median(seen))
+        numbers[missing] = median
+        try:
+            with np.errstate(over="raise"):
+                mean, variance = float(numbers.mean()), float(numbers.var())
+        except FloatingPointError:
+            raise InvalidDataError(
+                "A column holds numbers too large to standardise, since their squares overflow: "
+                f"column {column!r} with up to {np.abs(seen).max():g}. Drop, clip or rescale them."
+            ) from None
+        # Numbers that differ by rounding alone, far from zero, are not blown up.
+        n, eps = len(numbers), float(np.finfo(np.float64).eps)
+        noise = variance <= n * eps * variance + (n * mean * eps) ** 2
+        self.numbers_.append(column)
+        self.medians_.append(median)
+        self.means_.append(mean)
+        self.scales_.append(1.0 if noise else variance**0.5)
+        return True
+
+    def _learn_category(self, values: pd.Series[Any], column: Any) -> bool:
+        """Learn one column of text; return False if it does not vary."""
+        try:
+            pd.unique(values)
+        except TypeError:
+            raise InvalidDataError(
+                f"Column {column!r} holds values that cannot be compared, such as "
+                f"{values.iloc[0]!r}. Replace lists and other containers by columns of their own."
+            ) from None
+        codes, texts = _codes(values)
+        counts: dict[str, int] = {}
+        for text, count in zip(texts, np.bincount(codes + 1)[1:].tolist(), strict=False):
+            counts[text] = counts.get(text, 0) + count
+        levels = sorted(text for text, count in counts.items() if count)
+        if len(levels) > MOST_CATEGORIES:
+            raise InvalidDataError(
+                f"Column {column!r} is text with {len(levels)} different values in "
+                f"{len(values)} training rows, more than {MOST_CATEGORIES}: a name or number of "
+                "the row, or free text. Drop it, group its values, or turn it into numbers."
+            )
+        if len(levels) < 2:
+            return False
+        self.categories_.append(column)
+        self.levels_.append(levels)
+        self.modes_.append(max(range(len(levels)), key=lambda place: counts[levels[place]]))
+        return True
 
     def _aligned(self, X: Any) -> pd.DataFrame:
         """Return rows under the names that `fit` saw; what has no names is taken by position."""
@@ -126,29 +187,6 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
             )
         return table
 
-    def _largest(self, table: pd.DataFrame) -> str:
-        largest = {column: table[column].abs().max() for column in self.numbers_}
-        worst = max(largest, key=lambda column: largest[column])
-        return f"column {worst!r} with up to {largest[worst]:g}"
-
-    def _typed(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return the used columns as float64 and as text, missing values as NaN."""
-        # Under text names: scikit-learn would take a whole number for a position.
-        columns: dict[str, NDArray[Any]]
-        columns = {str(column): _numbers(table[column], column) for column in self.numbers_}
-        columns |= {str(column): _texts(table[column]) for column in self.categories_}
-        return pd.DataFrame(columns, index=table.index)
-
-
-def _distinct(values: pd.Series[Any], name: Any) -> int:
-    try:
-        return int(values.nunique(dropna=True))
-    except TypeError:
-        raise InvalidDataError(
-            f"Column {name!r} holds values that cannot be compared, such as {values.iloc[0]!r}. "
-            "Replace lists and other containers by columns of their own."
-        ) from None
-
 
 def _as_frame(X: Any) -> pd.DataFrame:
     table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
@@ -159,7 +197,7 @@ def _as_frame(X: Any) -> pd.DataFrame:
     return table
 
 
-def _kind(values: pd.Series[Any], name: Any) -> str:
+def _is_number(values: pd.Series[Any], name: Any) -> bool:
     if pd.api.types.is_datetime64_any_dtype(values) or pd.api.types.is_timedelta64_dtype(values):
         raise InvalidDataError(
             f"Column {name!r} holds dates or durations, which have no scale of their own. Replace "
@@ -167,14 +205,15 @@ def _kind(values: pd.Series[Any], name: Any) -> str:
         )
     if pd.api.types.is_complex_dtype(values):
         raise InvalidDataError(f"Column {name!r} holds complex numbers. Use parts or magnitudes.")
-    return "number" if pd.api.types.is_numeric_dtype(values) else "category"
+    return bool(pd.api.types.is_numeric_dtype(values))
 
 
 def _numbers(values: pd.Series[Any], name: Any) -> NDArray[np.float64]:
+    """Return a new array of numbers, missing ones as NaN."""
     try:
-        if _kind(values, name) != "number" and values.dtype != object:
+        if not _is_number(values, name) and values.dtype != object:
             raise TypeError
-        numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        numbers = np.array(values.to_numpy(dtype=np.float64, na_value=np.nan))
     except (TypeError, ValueError):
         raise InvalidDataError(
             f"Column {name!r} held numbers when the model was fitted; it now holds {values.dtype} "
@@ -186,13 +225,18 @@ def _numbers(values: pd.Series[Any], name: Any) -> NDArray[np.float64]:
             f"Column {name!r} must hold finite numbers or missing values; got {numbers[row]} in "
             f"row {row}. Replace infinities by NaN to have them imputed, or drop the rows."
         )
-    return np.asarray(numbers)
+    return numbers
 
 
-def _texts(values: pd.Series[Any]) -> NDArray[np.object_]:
-    texts = values.astype(object).to_numpy()
-    missing = pd.isna(texts)
-    result = np.empty(len(texts), dtype=object)
-    result[missing] = np.nan
-    result[~missing] = [str(text) for text in texts[~missing]]
-    return result
+def _codes(values: pd.Series[Any]) -> tuple[NDArray[Any], list[str]]:
+    """Return a number for each value, -1 where missing, and the text that each number stands for."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return values.cat.codes.to_numpy(), [str(value) for value in values.cat.categories]
+    if pd.api.types.infer_dtype(values, skipna=True) != "string":  # 1, 1.0 and True are three texts
+        missing = values.isna().to_numpy()
+        texts = values.astype(object).to_numpy(copy=True)
+        texts[~missing] = [str(value) for value in texts[~missing]]
+        texts[missing] = None
+        values = pd.Series(texts, dtype=object)
+    codes, distinct = pd.factorize(values)
+    return codes, [str(value) for value in distinct]

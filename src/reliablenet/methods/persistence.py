@@ -43,7 +43,7 @@ from reliablenet.training.schedule import Schedule
 
 FORMAT = "reliablenet-model/1"
 COMMON_MEMBERS = ("manifest.json", "certificate.json")
-NETWORK_MEMBERS = (*COMMON_MEMBERS, "weights.safetensors", "preprocessing.skops", "history.json")
+NETWORK_MEMBERS = (*COMMON_MEMBERS, "weights.safetensors", "preprocessing.json", "history.json")
 ESTIMATOR_MEMBERS = (*COMMON_MEMBERS, "estimator.skops")
 NETWORK_CLASSES: dict[str, type[NeuralClassifier]] = {
     "DeepGamblersClassifier": DeepGamblersClassifier,
@@ -57,7 +57,7 @@ WRAPPER_CLASSES: dict[str, type[WrappingClassifier]] = {
     "ConformalRiskControl": ConformalRiskControl,
     "TemperatureScaling": TemperatureScaling,
 }
-# What we load beyond the types that skops trusts by itself: our own preprocessing, and trees.
+# Beyond the types that skops trusts by itself: what imputers hold, our own preprocessing, and trees.
 TRUSTED_TYPES = frozenset(
     {
         "numpy.dtype",
@@ -103,9 +103,9 @@ def save(model: Any, path: str | Path) -> Path:
     manifest: dict[str, Any] = {"format": FORMAT, "versions": _versions()}
     if isinstance(core, NeuralClassifier):
         methods.append(core)
-        manifest["network"] = _describe_network(core)
+        manifest["network"] = {"input_shape": list(core.input_shape_), "chunk": CHUNK}
         parts["weights.safetensors"] = _weights(core.network_)
-        parts["preprocessing.skops"] = _preprocessing(core.encoder_)
+        parts["preprocessing.json"] = _preprocessing(core.encoder_)
         parts["history.json"] = _history_text(core.history_).encode()
     else:
         parts["estimator.skops"] = _estimator(core)
@@ -220,7 +220,8 @@ def _network_method(
         model.training_threshold_ = model.history_.threshold
     if isinstance(model, AbstainingClassifier):
         model.score_ = settings["score"]
-    model.encoder_ = _encoder_from(shape["encoder"], parts["preprocessing.skops"], path)
+    learned = json.loads(parts["preprocessing.json"])
+    model.encoder_ = None if learned is None else TabularEncoder.from_dict(learned)
     model.input_shape_ = tuple(shape["input_shape"])
     model.network_ = model._build_network(seed=0)
     model.network_.load_state_dict(load_tensors(parts["weights.safetensors"]))
@@ -232,22 +233,6 @@ def _class_of(described: dict[str, Any], known: dict[str, Any], path: Any) -> An
     if described["class"] not in known:
         raise ModelFileError(f"{path} holds a {described['class']!r}, which we do not know here.")
     return known[described["class"]]
-
-
-def _describe_network(model: NeuralClassifier) -> dict[str, Any]:
-    encoder = model.encoder_
-    return {
-        "input_shape": list(model.input_shape_),
-        "encoder": None
-        if encoder is None
-        else {
-            "columns": [_plain(column) for column in encoder.columns_],
-            "numbers": [_plain(column) for column in encoder.numbers_],
-            "categories": [_plain(column) for column in encoder.categories_],
-            "dropped": [_plain(column) for column in encoder.dropped_],
-        },
-        "chunk": CHUNK,
-    }
 
 
 def _versions() -> dict[str, str]:
@@ -269,6 +254,8 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, Path):
         return str(value)
     return {"custom": getattr(value, "__qualname__", type(value).__qualname__)}
@@ -325,24 +312,8 @@ def _weights(network: nn.Module) -> bytes:
 
 
 def _preprocessing(encoder: TabularEncoder | None) -> bytes:
-    if encoder is None:
-        return b""
-    import skops.io  # takes seconds to import
-
-    return bytes(skops.io.dumps(encoder.transformer_))
-
-
-def _encoder_from(
-    columns: dict[str, Any] | None, content: bytes, path: Any
-) -> TabularEncoder | None:
-    if columns is None:
-        return None
-    encoder = TabularEncoder()
-    encoder.columns_ = columns["columns"]
-    encoder.numbers_, encoder.categories_ = columns["numbers"], columns["categories"]
-    encoder.dropped_ = columns["dropped"]
-    encoder.transformer_ = _from_skops(content, path)
-    return encoder
+    learned = None if encoder is None else _plain(encoder.to_dict())
+    return json.dumps(learned, allow_nan=False).encode()
 
 
 def _estimator(estimator: Any) -> bytes:
