@@ -20,7 +20,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from reliablenet.certificate import certified_threshold
 from reliablenet.data import SyntheticBand
 from reliablenet.risk.surrogate import M1, M2
-from reliablenet.training import Optimisation, Rows, Schedule, mlp, train
+from reliablenet.training import Objective, Optimisation, Rows, Schedule, mlp, train
 from reliablenet.training.loop import _Run, _Settings
 
 RESULTS = Path(__file__).with_name("results.json")
@@ -50,7 +50,15 @@ def constrained_step(repeats: int = 40) -> float:
     def run(constrained: bool) -> _Run:
         torch.manual_seed(0)
         settings = _Settings(
-            0.05, Schedule.paper(), Optimisation(), threshold=0.8, keep="last", seed=0, m1=M1, m2=M2
+            alpha=0.05,
+            schedule=Schedule.paper(),
+            objective=Objective(),
+            optimisation=Optimisation(),
+            threshold=0.8,
+            keep="last",
+            seed=0,
+            m1=M1,
+            m2=M2,
         )
         state = _Run(mlp(10, 2), rows, selection, settings)
         if constrained:
@@ -58,7 +66,9 @@ def constrained_step(repeats: int = 40) -> float:
         return state
 
     ours, plain = run(True), run(False)
-    return ratio(ours.pass_over_batches, plain.pass_over_batches, repeats)
+    return ratio(
+        lambda: ours.pass_over_batches(epoch=1), lambda: plain.pass_over_batches(epoch=1), repeats
+    )
 
 
 def epoch_against_dataloader(repeats: int = 7) -> float:

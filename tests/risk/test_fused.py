@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional
 
 from reliablenet.risk import psi, violation
-from reliablenet.risk.fused import step_gradient
+from reliablenet.risk.fused import log_likelihood, step_gradient
 
 SHAPE = {"m1": 0.5, "m2": 0.3}
 
@@ -33,7 +33,7 @@ def draw(n_classes, dtype, n=64):
 @pytest.mark.parametrize("n_classes", [2, 3, 10, 1000])
 def test_gradient_and_psi_equal_plain_autograd_in_float64(n_classes, tau, multiplier, loss_weight):
     logits, y = draw(n_classes, torch.float64)
-    setting = {"multiplier": torch.tensor(multiplier), "scale": 0.05, "threshold": 0.6, "tau": tau}
+    setting = {"multiplier": multiplier, "scale": 0.05, "threshold": 0.6, "tau": tau}
     step = step_gradient(logits, y, loss_weight=loss_weight, **setting, **SHAPE)
     gradient, surrogate = plain_step(logits, y, loss_weight=loss_weight, **setting, **SHAPE)
     torch.testing.assert_close(step.gradient, gradient, rtol=1e-8, atol=1e-10)
@@ -45,7 +45,7 @@ def test_gradient_and_psi_equal_plain_autograd_in_float64(n_classes, tau, multip
 @pytest.mark.parametrize("n_classes", [2, 3, 10, 1000])
 def test_gradient_and_psi_equal_plain_autograd_in_float32(n_classes, tau, loss_weight):
     logits, y = draw(n_classes, torch.float32)
-    setting = {"multiplier": torch.tensor(2.0), "scale": 0.05, "threshold": 0.6, "tau": tau}
+    setting = {"multiplier": 2.0, "scale": 0.05, "threshold": 0.6, "tau": tau}
     step = step_gradient(logits, y, loss_weight=loss_weight, **setting, **SHAPE)
     gradient, surrogate = plain_step(logits, y, loss_weight=loss_weight, **setting, **SHAPE)
     assert step.gradient.dtype == torch.float32
@@ -57,20 +57,21 @@ def test_gradient_and_psi_equal_plain_autograd_in_float32(n_classes, tau, loss_w
 
 def test_a_shape_other_than_the_default_is_honoured():
     logits, y = draw(4, torch.float64)
-    setting = {"multiplier": torch.tensor(3.0), "scale": 0.02, "threshold": 0.9, "tau": 0.2}
+    setting = {"multiplier": 3.0, "scale": 0.02, "threshold": 0.9, "tau": 0.2}
     step = step_gradient(logits, y, loss_weight=1.0, **setting, m1=2.0, m2=0.1)
     gradient, surrogate = plain_step(logits, y, loss_weight=1.0, **setting, m1=2.0, m2=0.1)
     torch.testing.assert_close(step.gradient, gradient)
     torch.testing.assert_close(step.psi, surrogate)
 
 
-def test_rows_carry_their_log_likelihood_and_violation():
+def test_confidence_and_margin_tell_log_likelihood_and_violation():
     logits, y = draw(5, torch.float64)
-    setting = {"multiplier": torch.tensor(1.0), "scale": 0.05, "threshold": 0.6, "tau": 0.1}
+    setting = {"multiplier": 1.0, "scale": 0.05, "threshold": 0.6, "tau": 0.1}
     step = step_gradient(logits, y, loss_weight=1.0, **setting, **SHAPE)
     losses = functional.cross_entropy(logits, y, reduction="none")
-    torch.testing.assert_close(-step.log_likelihood.flatten(), losses)
-    torch.testing.assert_close(step.g.flatten(), violation(logits, y, 0.6))
+    torch.testing.assert_close(-log_likelihood(step.confidence, step.margin).flatten(), losses)
+    g = torch.minimum(step.confidence - 0.6, step.margin)
+    torch.testing.assert_close(g.flatten(), violation(logits, y, 0.6))
 
 
 def test_both_pieces_of_the_minimum_occur_in_these_tests():
@@ -88,7 +89,9 @@ def test_a_second_call_gives_the_same_and_the_inputs_are_left_alone():
     setting = {"multiplier": multiplier, "scale": 0.05, "threshold": 0.6, "tau": 0.1}
     first = step_gradient(logits, y, loss_weight=1.0, **setting, **SHAPE)
     second = step_gradient(logits, y, loss_weight=1.0, **setting, **SHAPE)
-    assert all(torch.equal(one, other) for one, other in zip(first, second, strict=True))
+    for name in ("gradient", "total", "confidence", "margin"):
+        assert torch.equal(getattr(first, name), getattr(second, name))
+    assert first.weight == second.weight
     assert torch.equal(logits, before)
     assert multiplier == 2.0
 
@@ -107,9 +110,9 @@ def test_extreme_and_tied_logits_give_finite_numbers(n_classes, tau):
         ]
     ).repeat(2, 1)
     y = torch.tensor([0] * 6 + [n_classes - 1] * 6)
-    setting = {"multiplier": torch.tensor(50.0), "scale": 0.01, "threshold": 0.9, "tau": tau}
+    setting = {"multiplier": 50.0, "scale": 0.01, "threshold": 0.9, "tau": tau}
     step = step_gradient(rows, y, loss_weight=1.0, **setting, **SHAPE)
-    for values in step:
+    for values in (step.gradient, step.psi, step.confidence, step.margin):
         assert torch.isfinite(values).all()
     torch.testing.assert_close(step.psi, psi(violation(rows, y, 0.9), tau))
 
@@ -117,17 +120,29 @@ def test_extreme_and_tied_logits_give_finite_numbers(n_classes, tau):
 def test_a_gradient_row_sums_to_zero():
     """Softmax does not change when every logit rises alike, so neither may anything built on it."""
     logits, y = draw(10, torch.float64)
-    setting = {"multiplier": torch.tensor(5.0), "scale": 0.05, "threshold": 0.6, "tau": 0.1}
+    setting = {"multiplier": 5.0, "scale": 0.05, "threshold": 0.6, "tau": 0.1}
     step = step_gradient(logits, y, loss_weight=1.0, **setting, **SHAPE)
     assert step.gradient.sum(dim=1).abs().max() < 1e-12
 
 
-def test_no_gradient_is_a_denormal_number():
+@pytest.mark.parametrize("multiplier", [2.5, torch.tensor(2.5)])
+def test_the_multiplier_may_be_a_number_or_a_tensor(multiplier):
+    logits, y = draw(3, torch.float64)
+    setting = {"scale": 0.05, "threshold": 0.6, "tau": 0.1}
+    step = step_gradient(logits, y, multiplier, loss_weight=1.0, **setting, **SHAPE)
+    gradient, _ = plain_step(logits, y, loss_weight=1.0, multiplier=2.5, **setting, **SHAPE)
+    torch.testing.assert_close(step.gradient, gradient)
+
+
+@pytest.mark.parametrize(
+    ("tau", "threshold"), [(0.05, 0.6), (0.01, 0.6), (0.005, 0.95), (0.0045, 0.95), (0.001, 0.9)]
+)
+def test_no_gradient_is_a_denormal_number(tau, threshold):
     """Rows far from a violation would give such slopes, and matrix products with them are slow."""
-    own = torch.linspace(0.1, 20.0, 2000)
+    own = torch.linspace(0.001, 20.0, 2000)
     logits = torch.stack([own, torch.zeros(2000)], dim=1)
     y = torch.zeros(2000, dtype=torch.long)
-    setting = {"multiplier": torch.tensor(1.0), "scale": 0.05, "threshold": 0.6, "tau": 0.05}
+    setting = {"multiplier": 1.0, "scale": 0.05, "threshold": threshold, "tau": tau}
     step = step_gradient(logits, y, loss_weight=0.0, **setting, **SHAPE)
     size = step.gradient.abs()
     assert (size[size > 0] >= torch.finfo(torch.float32).tiny).all()

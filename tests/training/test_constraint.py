@@ -11,7 +11,9 @@ from torch.nn.functional import cross_entropy
 
 from reliablenet.errors import InvalidDataError, InvalidParameterError, ReliableNetError
 from reliablenet.risk import psi, violation
+from reliablenet.risk.fused import log_likelihood
 from reliablenet.training import JCWConstraint
+from reliablenet.training import constraint as constraint_module
 
 
 def batch(n: int = 32, n_classes: int = 3, seed: int = 0, dtype=torch.float64):
@@ -117,7 +119,9 @@ def test_backward_leaves_the_gradients_of_cross_entropy_plus_penalty():
     for ours, plain in zip(twin.parameters(), network.parameters(), strict=True):
         torch.testing.assert_close(ours.grad, plain.grad, rtol=1e-9, atol=1e-14)
     expected = torch.log_softmax(out, -1)[torch.arange(len(y)), y]
-    torch.testing.assert_close(step.log_likelihood.flatten(), expected.detach())
+    torch.testing.assert_close(
+        log_likelihood(step.confidence, step.margin).flatten(), expected.detach()
+    )
 
 
 def test_backward_and_penalty_move_the_multiplier_alike():
@@ -132,9 +136,24 @@ def test_backward_and_penalty_move_the_multiplier_alike():
 
 def test_backward_returns_the_violations_for_logging():
     logits, y = batch()
-    g = constraint_at(1.0).backward(logits, y).g
+    step = constraint_at(1.0).backward(logits, y)
+    g = torch.minimum(step.confidence - 0.6, step.margin)
     torch.testing.assert_close(g.flatten(), violation(logits, y, 0.6).detach())
     assert not g.requires_grad
+
+
+def test_backward_does_what_the_public_one_of_torch_does(monkeypatch):
+    """With the engine called directly, and where a version of torch has it elsewhere."""
+    gradients = []
+    for engine in (constraint_module._engine_run_backward, None):
+        monkeypatch.setattr(constraint_module, "_engine_run_backward", engine)
+        weights = torch.linspace(-1.0, 1.0, 6).double().reshape(2, 3).requires_grad_()
+        logits, y = batch()
+        for scale in (1.0, 2.0):  # accumulates, as torch does
+            constraint_at(1.0).backward(scale * logits.detach()[:, :2] @ weights, y)
+        gradients.append(weights.grad)
+    assert torch.equal(*gradients)
+    assert gradients[0].abs().max() > 0
 
 
 def test_two_penalties_before_a_step_count_as_one_batch_of_both():

@@ -121,7 +121,7 @@ def test_plot_draws_four_labelled_panels_with_the_budget():
     panels = figure.axes
     titles = [panel.get_title(loc="left") for panel in panels]
     assert [title for title in titles if title] == [
-        "Cross-entropy",
+        "Loss",
         "Confident and wrong",
         "Selection fold at the training threshold",
         "Multiplier and tau",

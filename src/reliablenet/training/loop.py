@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from reliablenet._checks import check_count, check_positive, parameter_error
 from reliablenet.errors import InvalidDataError, TrainingDivergedError
 from reliablenet.risk.event import compute_violation
+from reliablenet.risk.fused import StepGradient, log_likelihood
 from reliablenet.risk.surrogate import M1, M2, gap, phi, psi
 from reliablenet.training import checkpoint
 from reliablenet.training.constraint import JCWConstraint
@@ -288,7 +289,8 @@ class _Run:
         """Update the weights once for every batch; return the mean loss and the violations met."""
         network, optimiser, constraint = self.network, self.optimiser, self.constraint
         parameters = list(network.parameters())
-        likelihoods, violations = [], []
+        losses: list[Tensor] = []
+        steps: list[StepGradient] = []
         network.train()
         for X, y in self.batches:
             optimiser.zero_grad()
@@ -296,17 +298,19 @@ class _Run:
             if constraint is None:
                 loss = self.objective.loss(outputs, y, epoch)
                 loss.backward()
-                likelihoods.append(loss.detach().mul_(-len(y)).view(1, 1))
+                losses.append(loss.detach() * len(y))
             else:
-                step = constraint.backward(outputs, y)
-                likelihoods.append(step.log_likelihood)
-                violations.append(step.g)
+                steps.append(constraint.backward(outputs, y))
             nn.utils.clip_grad_norm_(parameters, self.settings.optimisation.clip_norm)
             optimiser.step()
             if constraint is not None:
                 constraint.step()
-        mean_loss = -float(torch.cat(likelihoods).sum(dtype=torch.float64)) / len(self.rows.y)
-        return mean_loss, torch.cat(violations) if violations else None
+        if not steps:
+            return float(torch.stack(losses).sum(dtype=torch.float64)) / len(self.rows.y), None
+        confidence = torch.cat([step.confidence for step in steps])
+        margin = torch.cat([step.margin for step in steps])
+        mean_loss = -float(log_likelihood(confidence, margin).mean(dtype=torch.float64))
+        return mean_loss, torch.minimum(confidence - self.history.threshold, margin)
 
     def diverged(self, epoch: int, stage: int, loss: float) -> TrainingDivergedError:
         """Say where and why a run diverged; its weights are never kept."""
