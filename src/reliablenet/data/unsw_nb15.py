@@ -16,7 +16,7 @@ import pandas as pd
 
 from reliablenet._checks import parameter_error
 from reliablenet.data.dataset import PAPER_SHARES, Dataset
-from reliablenet.data.files import data_folders, find
+from reliablenet.data.files import FOLDER_VARIABLE, data_folders, find
 from reliablenet.data.folds import Fold, cut_folds, cut_rows
 from reliablenet.errors import DataFileError
 
@@ -106,7 +106,8 @@ def read(partitions: str = "auto") -> tuple[pd.DataFrame, dict[str, object]]:
             raise DataFileError(
                 f"UNSW-NB15 needs its partition of {rows:,} rows; found {held}. Get it from {PAGE} "
                 f"and put it, named {NAMES[0]} or {NAMES[1]} (or .csv.gz), into "
-                f"{data_folders()[0] / FOLDER}."
+                f"{data_folders()[0] / FOLDER}; or set {FOLDER_VARIABLE} to a folder that holds "
+                f"{FOLDER}/{NAMES[0]}."
             )
     used = {rows: found[rows] for rows in CHOICES[partitions] if rows in found}
     bodies = [_body(content, path) for path, content in used.values()]

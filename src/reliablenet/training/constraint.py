@@ -212,12 +212,12 @@ class JCWConstraint(nn.Module):
                 "JCWConstraint.step() needs a penalty() since the last step(), computed with "
                 "gradients; got none. Call penalty, backward, optimiser.step, then step."
             )
-        pending, self._pending = self._pending, []
-        n = sum(count for *_, count in pending)
-        total, weight, _ = pending[0]
-        if len(pending) > 1:
-            parts = [value * (factor * count / n) for value, factor, count in pending]
+        total, weight, n = self._pending[0]
+        if len(self._pending) > 1:
+            n = sum(count for *_, count in self._pending)
+            parts = [value * (factor * count / n) for value, factor, count in self._pending]
             total, weight = torch.stack(parts).sum(), 1.0
+        self._pending.clear()
         if dist.is_available() and dist.is_initialized():
             totals = torch.stack([total * (weight * n), torch.full_like(total, n)])
             dist.all_reduce(totals)
