@@ -43,7 +43,7 @@ def band_rows(n: int) -> Rows:
     return Rows(torch.tensor(fold.X, dtype=torch.float32), torch.tensor(fold.y))
 
 
-def constrained_step(repeats: int = 40) -> float:
+def constrained_step(repeats: int = 150) -> float:
     """One epoch of constrained steps against one of unconstrained steps, in our loop."""
     rows, selection = band_rows(5000), band_rows(500)
 

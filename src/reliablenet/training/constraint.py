@@ -23,11 +23,8 @@ from reliablenet.risk.event import check_labels, check_logits
 from reliablenet.risk.fused import StepGradient, step_gradient
 from reliablenet.risk.surrogate import M1, M2, check_smoothing
 
-try:  # what Tensor.backward itself calls; another version of torch may keep it elsewhere
-    from torch.autograd.graph import _engine_run_backward
-except ImportError:  # pragma: no cover
-    _engine_run_backward = None  # type: ignore[assignment]
-
+# What Tensor.backward ends in; another version of torch may keep it elsewhere.
+ENGINE = getattr(torch.autograd.Variable, "_execution_engine", None)
 NORMALISER_FLOOR = 1e-2  # Algorithm 1 divides the violation by max(alpha, 1e-2)
 BATCHES_AN_EPOCH = 100
 
@@ -260,10 +257,10 @@ def run_backward(logits: Tensor, gradient: Tensor) -> None:
 
     They cost a twentieth of a step of the paper's network.
     """
-    if _engine_run_backward is None or type(logits) is not Tensor:
+    if ENGINE is None or type(logits) is not Tensor:
         logits.backward(gradient)
     else:
-        _engine_run_backward(
+        ENGINE.run_backward(
             (logits,), (gradient,), False, False, (), allow_unreachable=True, accumulate_grad=True
         )
 
