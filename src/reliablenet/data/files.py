@@ -254,7 +254,7 @@ def _download(file: SourceFile, cache: Path) -> Path:
     except DataFileError:
         raise
     except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
-        raise _failure(file, f"the download failed: {_reason(error)}") from error
+        raise _failure(file, f"the download failed: {_reason(error)}") from None
     except OSError as error:
         raise _failure(file, f"it cannot be stored in {target.parent}: {error}") from error
     return target
