@@ -1,0 +1,16 @@
+"""The paper, rerun: protocol, profiles, store and runner."""
+
+from reliablenet.bench.profiles import PROFILES, Plan, Profile, load_profile
+from reliablenet.bench.runner import Job, pending_jobs, run_jobs
+from reliablenet.bench.store import Store
+
+__all__ = [
+    "PROFILES",
+    "Job",
+    "Plan",
+    "Profile",
+    "Store",
+    "load_profile",
+    "pending_jobs",
+    "run_jobs",
+]

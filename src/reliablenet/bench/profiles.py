@@ -1,0 +1,193 @@
+"""Profiles: which datasets, seeds and settings a study consists of. Plain data."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from reliablenet._checks import check_count, check_fraction, parameter_error
+from reliablenet.data import DATASETS
+from reliablenet.errors import InvalidParameterError
+
+SEEDS = (0, 37, 42, 123, 2026)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the methods are run on one dataset; the defaults are the paper's for tables.
+
+    Parameters
+    ----------
+    dataset : str
+        A name of `load_dataset`.
+    alpha : float
+    data : mapping
+        Settings of the dataset.
+    network : {"mlp", "cnn5", "resnet18"}
+    width : int or None
+        Of the network; None for its default.
+    epochs : int
+        Of ERM, SelectiveNet and Deep Gamblers.
+    warmup_epochs, epochs_per_stage, max_stages : int
+        Of ReliableNet, and the warm-up of Deep Gamblers.
+    boosting : bool
+        Whether gradient boosting can take part: it needs a table.
+    """
+
+    dataset: str
+    alpha: float = 0.05
+    data: Mapping[str, Any] = field(default_factory=dict)
+    network: str = "mlp"
+    width: int | None = None
+    epochs: int = 100
+    warmup_epochs: int = 10
+    epochs_per_stage: int = 6
+    max_stages: int = 15
+    boosting: bool = True
+
+    def __post_init__(self) -> None:
+        if self.dataset not in DATASETS:
+            raise parameter_error("dataset", "Plan", f"be one of {list(DATASETS)}", self.dataset)
+        check_fraction("alpha", self.alpha, "Plan")
+        for name in ("epochs", "warmup_epochs", "epochs_per_stage", "max_stages"):
+            check_count(name, getattr(self, name), "Plan")
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A whole study.
+
+    Parameters
+    ----------
+    name : str
+        Names the folder of its results.
+    plans : mapping of str to Plan
+        By a name of their own: a dataset may be run under several budgets.
+    seeds : tuple of int
+    rho : float
+    """
+
+    name: str
+    plans: Mapping[str, Plan]
+    seeds: tuple[int, ...] = SEEDS
+    rho: float = 0.05
+
+
+_TABLES = {
+    "synthetic_band": Plan("synthetic_band"),
+    "german_credit": Plan("german_credit"),
+    "adult": Plan("adult"),
+    "unsw_nb15": Plan("unsw_nb15"),
+    "unsw_nb15-alpha-0.01": Plan("unsw_nb15", alpha=0.01),  # where the budget binds
+}
+_CIFAR = Plan(
+    "cifar10",
+    alpha=0.03,
+    network="resnet18",
+    epochs=80,
+    epochs_per_stage=14,
+    max_stages=5,
+    boosting=False,
+)
+_MNIST = Plan("coloured_mnist", alpha=0.01, network="cnn5", boosting=False)
+
+PROFILES = {
+    "paper": Profile("paper", _TABLES | {"coloured_mnist": _MNIST, "cifar10": _CIFAR}),
+    # Images as far as two cores can go: fewer of them, a narrower network, fewer epochs.
+    "cpu": Profile(
+        "cpu",
+        _TABLES
+        | {
+            "coloured_mnist": replace(
+                _MNIST,
+                data={"images": 12_000},
+                width=16,
+                epochs=30,
+                epochs_per_stage=2,
+                max_stages=10,
+            ),
+            "cifar10": replace(
+                _CIFAR,
+                data={"images": 10_000},
+                width=16,
+                epochs=20,
+                warmup_epochs=5,
+                epochs_per_stage=3,
+            ),
+        },
+    ),
+    # Seconds, for tests: every part runs, no figure means anything.
+    "smoke": Profile(
+        "smoke",
+        {
+            "synthetic_band": Plan(
+                "synthetic_band", epochs=3, warmup_epochs=1, epochs_per_stage=1, max_stages=2
+            )
+        },
+        seeds=(0, 37),
+    ),
+}
+
+
+def load_profile(name: str) -> Profile:
+    """Return a profile by its name, or read one from a TOML file that extends another.
+
+    Parameters
+    ----------
+    name : str
+        "paper", "cpu", "smoke", or the path of a file such as::
+
+            name = "mine"
+            extends = "cpu"
+            seeds = [0, 1]
+
+            [plans.adult]
+            epochs = 20
+
+        Plans that the extended profile lacks need at least a ``dataset``; with ``only = true`` at
+        the top, its other plans are left out.
+
+    Returns
+    -------
+    Profile
+
+    Examples
+    --------
+    >>> sorted(load_profile("paper").plans)[:3], load_profile("paper").seeds
+    (['adult', 'cifar10', 'coloured_mnist'], (0, 37, 42, 123, 2026))
+    """
+    if name in PROFILES:
+        return PROFILES[name]
+    path = Path(name)
+    if path.suffix != ".toml" or not path.is_file():
+        raise parameter_error(
+            "profile", "bench", f"be one of {sorted(PROFILES)} or a TOML file", str(name)
+        )
+    try:
+        text = tomllib.loads(path.read_text())
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidParameterError(f"The profile {path} is not TOML: {error}.") from error
+    unknown = text.keys() - {"name", "extends", "seeds", "rho", "plans", "only"}
+    if unknown:
+        raise InvalidParameterError(f"The profile {path} has settings unknown to us: {unknown}.")
+    base = load_profile(text.get("extends", "paper"))
+    known = {item.name for item in fields(Plan)}
+    plans = {} if text.get("only") else dict(base.plans)
+    for key, changes in text.get("plans", {}).items():
+        strange = changes.keys() - known
+        if strange:
+            raise InvalidParameterError(
+                f"The plan {key!r} in {path} has settings unknown to us: {sorted(strange)}. "
+                f"Known: {sorted(known)}."
+            )
+        old = base.plans.get(key)
+        plans[key] = replace(old, **changes) if old else Plan(**({"dataset": key} | changes))
+    return Profile(
+        name=text.get("name", path.stem),
+        plans=plans,
+        seeds=tuple(text.get("seeds", base.seeds)),
+        rho=text.get("rho", base.rho),
+    )

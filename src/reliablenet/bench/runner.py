@@ -1,0 +1,196 @@
+"""Runner: the runs of a profile that are not there yet, one after the other, in parallel, or on Dask."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from joblib import Parallel, delayed, parallel_config
+
+from reliablenet._checks import parameter_error
+from reliablenet.bench.profiles import Plan, Profile
+from reliablenet.bench.protocol import (
+    METHODS,
+    TRAININGS,
+    Run,
+    run_settings,
+    run_training,
+)
+from reliablenet.bench.store import Store, settings_hash
+from reliablenet.errors import MissingExtraError
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training of one plan and seed, and the methods of it that are still wanted."""
+
+    plan_name: str
+    plan: Plan
+    training: str
+    methods: tuple[str, ...]
+    seed: int
+    rho: float
+
+    def __str__(self) -> str:
+        return f"{self.plan_name} {self.training} {self.seed}"
+
+
+def pending_jobs(
+    profile: Profile,
+    store: Store,
+    plans: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
+    seeds: Sequence[int] | None = None,
+) -> list[Job]:
+    """Return what is left to do: runs whose record is absent, failed, or of other settings.
+
+    Parameters
+    ----------
+    profile : Profile
+    store : Store
+    plans, methods, seeds : sequence, optional
+        By default all of the profile.
+
+    Returns
+    -------
+    list of Job
+        Seed by seed, so that every method has some results early.
+    """
+    chosen = _check("datasets", plans, list(profile.plans))
+    wanted = _check("methods", methods, list(METHODS))
+    jobs = []
+    for seed in profile.seeds if seeds is None else seeds:
+        for name in chosen:
+            plan = profile.plans[name]
+            for training, made in TRAININGS.items():
+                if training == "boosting" and not plan.boosting:
+                    continue
+                missing = tuple(
+                    method
+                    for method in made
+                    if method in wanted
+                    and not store.is_done(
+                        name,
+                        method,
+                        seed,
+                        settings_hash(run_settings(plan, method, seed, profile.rho)),
+                    )
+                )
+                if missing:
+                    jobs.append(Job(name, plan, training, missing, seed, profile.rho))
+    return jobs
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    store: Store,
+    *,
+    n_jobs: int = 1,
+    dask: str | None = None,
+    verbose: bool | str = "auto",
+) -> list[str]:
+    """Run jobs and store each result as it comes; return what failed, a line each.
+
+    Whatever stops the process loses the jobs at work and nothing else.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+    store : Store
+    n_jobs : int
+        Processes; each uses one thread, so that results do not depend on their number.
+    dask : str, optional
+        Address of a Dask scheduler that runs the jobs in their place; "local" starts a cluster
+        of ``n_jobs`` workers on this machine.
+    verbose : bool or "auto"
+        Progress on standard error; "auto" if that is a terminal.
+
+    Returns
+    -------
+    list of str
+    """
+    failures = []
+    with _backend(dask, n_jobs), _progress(len(jobs), verbose) as show:
+        results: Iterable[tuple[Job, dict[str, Run]]] = Parallel(
+            n_jobs=n_jobs if dask is None else -1, return_as="generator_unordered"
+        )(delayed(_work)(job) for job in jobs)
+        for job, runs in results:
+            for method, (record, curves) in runs.items():
+                store.write(job.plan_name, method, job.seed, record, curves)
+                if "error" in record:
+                    failures.append(f"{job.plan_name} {method} {job.seed}: {record['error']}")
+            show(str(job))
+    return failures
+
+
+def _work(job: Job) -> tuple[Job, dict[str, Run]]:
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # sums depend on the number of threads, results must not
+    try:
+        runs = run_training(job.plan, job.training, list(job.methods), job.seed, job.rho)
+    finally:
+        torch.set_num_threads(threads)
+    return job, runs
+
+
+def _check(name: str, given: Sequence[str] | None, known: list[str]) -> list[str]:
+    unknown = [item for item in given or () if item not in known]
+    if unknown:
+        raise parameter_error(name, "bench", f"be among {known}", unknown)
+    return known if given is None else list(given)
+
+
+@contextmanager
+def _backend(dask: str | None, n_jobs: int) -> Iterator[None]:
+    """Let joblib run on Dask if an address is given."""
+    if dask is None:
+        yield
+        return
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise MissingExtraError(
+            "bench with Dask needs it installed: pip install 'reliablenet[dask]'"
+        ) from error
+    if dask != "local":
+        with Client(dask), parallel_config("dask"):
+            yield
+        return
+    with (
+        LocalCluster(n_workers=n_jobs, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster),
+        parallel_config("dask"),
+    ):
+        yield
+
+
+@contextmanager
+def _progress(total: int, verbose: bool | str) -> Iterator[Callable[[str], None]]:
+    if not (sys.stderr.isatty() if verbose == "auto" else verbose):
+        yield lambda finished: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns: tuple[Any, ...] = (
+        BarColumn(bar_width=20),
+        TextColumn("{task.completed}/{task.total} trainings"),
+        TextColumn("[dim]{task.description}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda finished: bar.update(task, advance=1, description=f"last: {finished}")

@@ -1,0 +1,95 @@
+"""`reliablenet bench`: rerun the paper's study, and see how far it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from reliablenet.bench import Profile, Store
+
+bench = typer.Typer(help="Rerun the paper's study.", no_args_is_help=True)
+
+ProfileOption = Annotated[
+    str, typer.Option(help="paper, cpu, smoke, or a TOML file that extends one of them.")
+]
+ResultsOption = Annotated[Path, typer.Option(help="Folder of the results.")]
+DatasetsOption = Annotated[str, typer.Option(help="Some of the profile's, with commas between.")]
+MethodsOption = Annotated[str, typer.Option(help="Some of the methods, with commas between.")]
+SeedsOption = Annotated[str, typer.Option(help="Seeds with commas between.")]
+
+
+@bench.command()
+def run(
+    profile: ProfileOption = "smoke",
+    results: ResultsOption = Path("results"),
+    datasets: DatasetsOption = "",
+    methods: MethodsOption = "",
+    seeds: SeedsOption = "",
+    jobs: Annotated[int, typer.Option(help="Processes, each with one thread.")] = 1,
+    dask: Annotated[
+        str, typer.Option(help="Address of a Dask scheduler, or 'local' for one made here.")
+    ] = "",
+) -> None:
+    """Run what is not there yet; a run that was stopped or failed is run again.
+
+    Example: reliablenet bench run --profile paper --datasets adult --jobs 2
+    """
+    from reliablenet.bench import pending_jobs, run_jobs
+
+    study, store = _open(profile, results)
+    todo = pending_jobs(
+        study,
+        store,
+        _names(datasets),
+        _names(methods),
+        [int(s) for s in _names(seeds) or ()] or None,
+    )
+    if not todo:
+        typer.echo("Nothing to do: every run is there.")
+        return
+    typer.echo(f"{len(todo)} trainings to do; results go to {store.folder}.", err=True)
+    failures = run_jobs(todo, store, n_jobs=jobs, dask=dask or None)
+    for line in failures:
+        typer.echo(f"failed: {line}", err=True)
+    typer.echo(f"{len(todo)} trainings done, {len(failures)} runs failed.")
+    if failures:
+        raise typer.Exit(1)
+
+
+@bench.command()
+def status(profile: ProfileOption = "smoke", results: ResultsOption = Path("results")) -> None:
+    """Show for each dataset how many runs are there, failed, and left.
+
+    Example: reliablenet bench status --profile paper
+    """
+    from reliablenet.bench import pending_jobs
+
+    study, store = _open(profile, results)
+    left = dict.fromkeys(study.plans, 0)
+    for job in pending_jobs(study, store):
+        left[job.plan_name] += len(job.methods)
+    records = dict.fromkeys(study.plans, 0)
+    failed = dict(records)
+    for path in store.folder.glob("*/*/*.json"):
+        name = path.parent.parent.name
+        if name in records:
+            record = store.read(name, path.parent.name, int(path.stem)) or {"error": ""}
+            records[name] += 1
+            failed[name] += "error" in record
+    typer.echo(f"{'dataset':24s}{'runs':>6s}{'failed':>8s}{'left':>6s}")
+    for name in study.plans:
+        typer.echo(f"{name:24s}{records[name]:6d}{failed[name]:8d}{left[name]:6d}")
+
+
+def _open(profile: str, results: Path) -> tuple[Profile, Store]:
+    from reliablenet.bench import Store, load_profile
+
+    study = load_profile(profile)
+    return study, Store(results / study.name)
+
+
+def _names(text: str) -> list[str] | None:
+    return [name.strip() for name in text.split(",") if name.strip()] or None
