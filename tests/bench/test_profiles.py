@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import pytest
+
+from reliablenet.bench import PROFILES, Plan, load_profile
+from reliablenet.errors import InvalidParameterError
+
+
+def test_the_paper_profile_has_the_papers_settings():
+    paper = load_profile("paper")
+    assert paper.seeds == (0, 37, 42, 123, 2026)
+    assert paper.rho == 0.05
+    alphas = {name: plan.alpha for name, plan in paper.plans.items()}
+    assert alphas == {
+        "synthetic_band": 0.05,
+        "german_credit": 0.05,
+        "adult": 0.05,
+        "unsw_nb15": 0.05,
+        "unsw_nb15-alpha-0.01": 0.01,
+        "coloured_mnist": 0.01,
+        "cifar10": 0.03,
+    }
+    for name, plan in paper.plans.items():
+        expected = (80, 10, 14, 5) if name == "cifar10" else (100, 10, 6, 15)
+        found = (plan.epochs, plan.warmup_epochs, plan.epochs_per_stage, plan.max_stages)
+        assert found == expected
+        assert plan.warmup_epochs + plan.epochs_per_stage * plan.max_stages == plan.epochs
+        assert plan.data == {}
+        assert plan.width is None
+
+
+def test_the_cpu_profile_differs_in_images_alone():
+    paper, cpu = PROFILES["paper"], PROFILES["cpu"]
+    changed = {name for name in paper.plans if paper.plans[name] != cpu.plans[name]}
+    assert changed == {"coloured_mnist", "cifar10"}
+
+
+def test_a_file_extends_a_profile(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        'extends = "cpu"\nseeds = [1, 2]\n[plans.adult]\nepochs = 20\n'
+        '[plans.small]\ndataset = "german_credit"\nalpha = 0.1\n'
+    )
+    profile = load_profile(str(path))
+    assert profile.name == "mine"
+    assert profile.seeds == (1, 2)
+    assert profile.plans["adult"].epochs == 20
+    assert profile.plans["adult"].max_stages == 15
+    assert profile.plans["small"] == Plan("german_credit", alpha=0.1)
+    assert profile.plans["cifar10"] == PROFILES["cpu"].plans["cifar10"]
+    path.write_text('name = "one"\nonly = true\n[plans.adult]\n')
+    assert list(load_profile(str(path)).plans) == ["adult"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("seeds = [", "is not TOML"),
+        ("colour = 3", "settings unknown to us: {'colour'}"),
+        ("[plans.adult]\nepoch = 3", r"'adult' .* unknown to us: \['epoch'\]"),
+        ("[plans.adult]\nepochs = 0", "`epochs` of Plan"),
+        ("[plans.new]\nalpha = 0.1", "`dataset` of Plan must be one of"),
+        ("[plans.adult]\nalpha = 5", "`alpha` of Plan .* Did you mean 0.05"),
+        ('extends = "huge"', "`profile` of bench must be one of"),
+    ],
+)
+def test_a_bad_file_is_refused_by_name(tmp_path, text, message):
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    with pytest.raises(InvalidParameterError, match=message):
+        load_profile(str(path))
+
+
+@pytest.mark.parametrize("name", ["huge", "none.toml"])
+def test_an_unknown_profile_names_those_there_are(name):
+    with pytest.raises(InvalidParameterError, match=r"\['cpu', 'paper', 'smoke'\] or a TOML file"):
+        load_profile(name)

@@ -1,0 +1,169 @@
+"""Runs that are stopped, killed, or spread over processes end with the same results."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from reliablenet.bench import Plan, Profile, Store, load_profile, pending_jobs, run_jobs
+from reliablenet.bench.protocol import METHODS, TRAININGS
+from reliablenet.errors import InvalidParameterError
+
+TINY = Profile(
+    "tiny",
+    {
+        "synthetic_band": Plan(
+            "synthetic_band", epochs=2, warmup_epochs=1, epochs_per_stage=1, max_stages=1
+        )
+    },
+    seeds=(0,),
+)
+FILE = """
+name = "tiny"
+extends = "smoke"
+only = true
+seeds = [0]
+[plans.synthetic_band]
+epochs = 2
+max_stages = 1
+"""
+
+
+def contents(folder: Path) -> dict[str, object]:
+    """Return all results but the time they took."""
+    store = Store(folder)
+    found: dict[str, object] = {
+        str(path.relative_to(folder)): path.read_bytes() for path in folder.glob("*/*/*.npy")
+    }
+    for record in store.records():
+        record.pop("timing")
+        found[f"{record['settings']['dataset']}/{record['method']}/{record['seed']}"] = record
+    return found
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("bench") / "tiny"
+    store = Store(folder)
+    assert run_jobs(pending_jobs(TINY, store), store) == []
+    return folder
+
+
+def test_every_method_has_a_record_and_nothing_is_left(finished) -> None:
+    store = Store(finished)
+    assert {record["method"] for record in store.records()} == set(METHODS)
+    assert pending_jobs(TINY, store) == []
+    assert len(METHODS) == sum(len(methods) for methods in TRAININGS.values())
+
+
+def test_records_hold_what_the_tables_need(finished) -> None:
+    for record in Store(finished).records():
+        certificate, measured = record["certificate"], record["measured"]
+        assert certificate["n"] == 3000 == measured["certification"]["n"]
+        assert certificate["errors"] == measured["certification"]["errors"]
+        assert list(measured["shifts"]) == ["gamma 0.7"]
+        assert list(measured["sweeps"]) == ["0.1", "0.3", "0.5", "0.7", "0.9", "1.1", "1.3"]
+        kind = "monotone" if record["method"].endswith("+certified") else "fixed"
+        assert certificate["kind"] == kind
+        assert record["timing"]["fit_seconds"] > 0
+
+
+def test_rules_at_eps_share_one_threshold_to_the_bit(finished) -> None:
+    store = Store(finished)
+    at_eps = [r["threshold"] for r in store.records() if r["method"].endswith("@eps")]
+    assert len(at_eps) == 5
+    assert len(set(at_eps)) == 1
+
+
+def test_erm_accepts_everything_as_the_papers_table_has_it(finished) -> None:
+    measured = Store(finished).read("synthetic_band", "erm", 0)["measured"]["certification"]
+    assert measured["coverage"] == 1.0
+    assert measured["jcw"] == pytest.approx(1 - measured["accuracy"])
+
+
+def test_only_what_is_missing_failed_or_changed_is_run_again(finished, tmp_path) -> None:
+    store = Store(tmp_path)
+    source = Store(finished)
+    for method in METHODS:
+        record = source.read("synthetic_band", method, 0)
+        store.write("synthetic_band", method, 0, record, None)
+    store.path("synthetic_band", "erm@eps", 0).unlink()
+    failed = source.read("synthetic_band", "selectivenet", 0) | {"error": "MemoryError: "}
+    store.write("synthetic_band", "selectivenet", 0, failed, None)
+    store.path("synthetic_band", "temperature", 0).write_text("{half")
+    jobs = pending_jobs(TINY, store)
+    assert [(job.training, job.methods) for job in jobs] == [
+        ("erm", ("erm@eps", "temperature")),
+        ("selectivenet", ("selectivenet",)),
+    ]
+    other = Profile("tiny", TINY.plans, seeds=(0,), rho=0.1)
+    assert sum(len(job.methods) for job in pending_jobs(other, store)) == len(METHODS)
+
+
+def test_a_failed_run_leaves_its_error_and_the_others_go_on(tmp_path) -> None:
+    broken = Profile("tiny", {"bad": Plan("synthetic_band", data={"gamma": -1.0})}, seeds=(0,))
+    store = Store(tmp_path)
+    jobs = pending_jobs(broken, store, methods=["erm", "boosting+certified"])
+    failures = run_jobs(jobs, store)
+    assert len(failures) == 2
+    assert "`gamma` of SyntheticBand" in failures[0]
+    assert "error" in store.read("bad", "erm", 0)
+    assert len(pending_jobs(broken, store, methods=["erm", "boosting+certified"])) == 2
+
+
+def test_images_have_no_boosting(tmp_path) -> None:
+    jobs = pending_jobs(load_profile("paper"), Store(tmp_path), ["cifar10"], seeds=[0])
+    assert {job.training for job in jobs} == set(TRAININGS) - {"boosting"}
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({"plans": ["mnist"]}, "`datasets` of bench must be among"),
+        ({"methods": ["magic"]}, "`methods` of bench must be among"),
+    ],
+)
+def test_unknown_names(choice, message, tmp_path) -> None:
+    with pytest.raises(InvalidParameterError, match=message):
+        pending_jobs(TINY, Store(tmp_path), **choice)
+
+
+def bench(folder: Path, *options: str) -> subprocess.Popen[bytes]:
+    profile = folder / "tiny.toml"
+    profile.write_text(FILE)
+    command = ["-m", "reliablenet", "bench", "run", "--profile", str(profile)]
+    return subprocess.Popen(
+        [sys.executable, *command, "--results", str(folder), *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,  # so that a kill takes the workers too
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+
+
+@pytest.mark.parametrize("options", [("--jobs", "2"), ("--jobs", "2", "--dask", "local")])
+def test_processes_and_a_dask_cluster_give_the_same_to_the_bit(finished, tmp_path, options) -> None:
+    process = bench(tmp_path, *options)
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err.decode()
+    assert contents(tmp_path / "tiny") == contents(finished)
+
+
+def test_ten_kills_at_random_moments_change_nothing(finished, tmp_path) -> None:
+    moments = random.Random(0)  # noqa: S311
+    for _ in range(10):
+        process = bench(tmp_path)
+        time.sleep(moments.uniform(1.5, 5.0))
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+    process = bench(tmp_path)
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err.decode()
+    assert contents(tmp_path / "tiny") == contents(finished)
