@@ -84,6 +84,38 @@ def status(profile: ProfileOption = "smoke", results: ResultsOption = Path("resu
         typer.echo(f"{name:24s}{records[name]:6d}{failed[name]:8d}{left[name]:6d}")
 
 
+@bench.command()
+def table(
+    profile: ProfileOption = "paper",
+    results: ResultsOption = Path("results"),
+    methods: MethodsOption = "",
+    style: Annotated[str, typer.Option("--format", help="markdown, csv or latex.")] = "markdown",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to write all three formats to, besides printing.")
+    ] = None,
+) -> None:
+    """Print the paper's table with ours, and methods by certified throughput.
+
+    Example: reliablenet bench table --profile paper --methods erm,reliablenet_last@eps
+    """
+    from reliablenet.bench.tables import in_distribution, ranking
+
+    if style not in ("markdown", "csv", "latex"):
+        raise typer.BadParameter("--format must be markdown, csv or latex")
+    study, store = _open(profile, results)
+    tables = {
+        "in_distribution": in_distribution(store, study, _names(methods)),
+        "ranking": ranking(store, study),
+    }
+    for made in tables.values():
+        typer.echo(getattr(made, style)())
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, made in tables.items():
+            for kind, suffix in (("markdown", "md"), ("csv", "csv"), ("latex", "tex")):
+                (out / f"{name}.{suffix}").write_text(getattr(made, kind)())
+
+
 def _open(profile: str, results: Path) -> tuple[Profile, Store]:
     from reliablenet.bench import Store, load_profile
 

@@ -1,0 +1,281 @@
+"""Tables: our results beside the paper's, and methods by what they can be certified to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from reliablenet.bench.profiles import Profile
+from reliablenet.bench.protocol import METHODS
+from reliablenet.bench.store import Store
+from reliablenet.errors import InvalidDataError
+
+# Column of our table: where its value lies in a record.
+MEASURES = {
+    "accuracy": ("certification", "accuracy"),
+    "coverage": ("certification", "coverage"),
+    "accuracy_accepted": ("certification", "accuracy_accepted"),
+    "jcw": ("certification", "jcw"),
+    "budget_spent": ("certification", "budget_spent"),
+    "throughput": ("certification", "throughput"),
+    "aurc": ("certification", "aurc"),
+    "aurc_shift": ("shift", "aurc"),
+    "jcw_shift": ("shift", "jcw"),
+    "ece": ("certification", "ece"),
+}
+TITLES = {
+    "accuracy": "Acc",
+    "coverage": "Cov",
+    "accuracy_accepted": "Acc_HC",
+    "jcw": "JCW",
+    "budget_spent": "JCW/alpha",
+    "throughput": "T",
+    "aurc": "AURC (cert.)",
+    "aurc_shift": "AURC (shift)",
+    "jcw_shift": "JCW (shift)",
+    "ece": "ECE",
+}
+DIGITS = {"jcw": 4, "aurc": 4, "aurc_shift": 4, "jcw_shift": 4, "budget_spent": 2}
+REFERENCE = "reliablenet_last+certified"
+
+
+def results_frame(store: Store, profile: Profile) -> pd.DataFrame:
+    """Return one row a run: plan, method, seed, counts, and every measure.
+
+    Parameters
+    ----------
+    store : Store
+    profile : Profile
+
+    Returns
+    -------
+    DataFrame
+
+    Raises
+    ------
+    InvalidDataError
+        If there is no run to show.
+    """
+    rows = []
+    for plan in profile.plans:
+        for method in METHODS:
+            for seed in profile.seeds:
+                record = store.read(plan, method, seed)
+                if record is not None and "error" not in record:
+                    rows.append({"plan": plan} | _row(record))
+    if not rows:
+        raise InvalidDataError(
+            f"No run of the profile {profile.name!r} lies in {store.folder}. "
+            f"Run: reliablenet bench run --profile {profile.name}"
+        )
+    return pd.DataFrame(rows)
+
+
+def _row(record: dict[str, Any]) -> dict[str, Any]:
+    measured, certificate = record["measured"], record["certificate"]
+    parts = {
+        "certification": measured["certification"],
+        "shift": next(iter(measured["shifts"].values())),
+    }
+    row: dict[str, Any] = {
+        "method": record["method"],
+        "seed": record["seed"],
+        "alpha": record["alpha"],
+        "errors": certificate["errors"],
+        "n": certificate["n"],
+        "upper_bound": certificate["upper_bound"],
+        "certified": certificate["certified"],
+        "within_alpha": parts["certification"]["jcw"] <= record["alpha"],
+        "best_throughput": record["info"].get("best_throughput", np.nan),
+    }
+    for name, (part, measure) in MEASURES.items():
+        value = parts[part][measure]
+        row[name] = np.nan if value is None else value
+    return row
+
+
+def paper_values() -> dict[str, dict[str, dict[str, Any]]]:
+    """Return the paper's in-distribution tables: dataset, method, measure to (mean, sd)."""
+    text = files("reliablenet.bench").joinpath("paper_values.json").read_text()
+    values: dict[str, dict[str, dict[str, Any]]] = json.loads(text)["values"]
+    return values
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of text cells under column titles, for people; ``numbers`` holds what it is made of."""
+
+    caption: str
+    cells: pd.DataFrame
+    numbers: pd.DataFrame
+
+    def markdown(self) -> str:
+        """Return the table in Markdown."""
+        lines = [
+            f"**{self.caption}**\n",
+            "| " + " | ".join(self.cells.columns) + " |",
+            "|" + " --- |" * len(self.cells.columns),
+        ]
+        lines += ["| " + " | ".join(row) + " |" for row in self.cells.itertuples(index=False)]
+        return "\n".join(lines) + "\n"
+
+    def csv(self) -> str:
+        """Return the numbers as CSV."""
+        return self.numbers.to_csv(index=False)
+
+    def latex(self) -> str:
+        """Return the table as a LaTeX tabular."""
+        cells = self.cells.rename(columns=_escape).map(_escape)
+        width = "l" * 2 + "r" * (cells.shape[1] - 2)
+        lines = [f"\\begin{{tabular}}{{{width}}}", "\\toprule"]
+        lines += [" & ".join(cells.columns) + " \\\\", "\\midrule"]
+        lines += [" & ".join(row) + " \\\\" for row in cells.itertuples(index=False)]
+        return "\n".join([*lines, "\\bottomrule", "\\end{tabular}"]) + "\n"
+
+
+def in_distribution(store: Store, profile: Profile, methods: Sequence[str] | None = None) -> Table:
+    """Return the paper's main table with ours: each method's row, and below it the paper's own.
+
+    Parameters
+    ----------
+    store : Store
+    profile : Profile
+    methods : sequence of str, optional
+        By default all.
+
+    Returns
+    -------
+    Table
+        "JCW <= alpha" compares what was observed; "certified" is the Clopper-Pearson certificate.
+        They are different things, and K of n shows why. The paper's count of certified seeds
+        stands, starred, under the first, which is what its numbers match.
+    """
+    runs = results_frame(store, profile)
+    published = paper_values()
+    cells, numbers = [], []
+    for plan in profile.plans:
+        for method in methods or METHODS:
+            group = runs[(runs["plan"] == plan) & (runs["method"] == method)]
+            if len(group) == 0:
+                continue
+            cells.append({"dataset": plan, "method": method} | _our_cells(group))
+            numbers.append({"dataset": plan, "method": method} | _our_numbers(group))
+            theirs = published.get(plan, {}).get(method)
+            if theirs is not None and profile.plans[plan].dataset == plan:
+                cells.append({"dataset": "", "method": "(paper)"} | _paper_cells(theirs))
+    return Table(
+        f"In distribution, profile {profile.name}: mean ± sd over seeds",
+        pd.DataFrame(cells).fillna(""),
+        pd.DataFrame(numbers),
+    )
+
+
+def _our_numbers(group: pd.DataFrame) -> dict[str, Any]:
+    row: dict[str, Any] = {"seeds": len(group), "alpha": group["alpha"].iloc[0]}
+    for name in MEASURES:
+        row[name], row[f"{name}_sd"] = group[name].mean(), group[name].std(ddof=0)
+    row["within_alpha"] = int(group["within_alpha"].sum())
+    row["certified"] = int(group["certified"].sum())
+    row["share_of_best"] = (group["throughput"] / group["best_throughput"]).mean()
+    row["counts"] = " ".join(
+        f"{errors}/{n}" for errors, n in zip(group["errors"], group["n"], strict=True)
+    )
+    return row
+
+
+def _our_cells(group: pd.DataFrame) -> dict[str, str]:
+    row = {
+        TITLES[name]: _mean_sd(group[name].mean(), group[name].std(ddof=0), name)
+        for name in MEASURES
+    }
+    seeds = len(group)
+    row["JCW <= alpha"] = f"{int(group['within_alpha'].sum())}/{seeds}"
+    row["certified"] = f"{int(group['certified'].sum())}/{seeds}"
+    share = (group["throughput"] / group["best_throughput"]).mean()
+    row["T / best"] = "" if np.isnan(share) else f"{share:.3f}"
+    row["K of n, by seed"] = (
+        f"{', '.join(str(errors) for errors in group['errors'])} of {group['n'].iloc[0]}"
+    )
+    return row
+
+
+def _paper_cells(values: dict[str, Any]) -> dict[str, str]:
+    row = {
+        title: _mean_sd(values[name][0], values[name][1], name)
+        for name, title in TITLES.items()
+        if name in values
+    }
+    return row | {"JCW <= alpha": f"{values['claimed_certified']}/5 *"}
+
+
+def _mean_sd(mean: float, sd: float, name: str) -> str:
+    digits = DIGITS.get(name, 3)
+    return "" if np.isnan(mean) else f"{mean:.{digits}f} ± {sd:.{digits}f}"
+
+
+def ranking(store: Store, profile: Profile, reference: str = REFERENCE) -> Table:
+    """Return methods by certified throughput, with paired differences to ReliableNet.
+
+    Parameters
+    ----------
+    store : Store
+    profile : Profile
+    reference : str
+        What to compare with, seed by seed.
+
+    Returns
+    -------
+    Table
+    """
+    runs = results_frame(store, profile)
+    runs = runs[runs["method"].str.endswith("+certified")].copy()
+    runs["granted"] = np.where(runs["certified"], runs["throughput"], 0.0)
+    rows = []
+    for plan in profile.plans:
+        table = runs[runs["plan"] == plan].pivot(index="seed", columns="method", values="granted")
+        for method in table.mean().sort_values(ascending=False, kind="stable").index:
+            row: dict[str, Any] = {
+                "dataset": plan,
+                "method": method,
+                "seeds": int(table[method].count()),
+                "throughput": table[method].mean(),
+                "throughput_sd": table[method].std(ddof=0),
+            }
+            if reference in table:
+                difference = (table[method] - table[reference]).dropna()
+                row["difference"], row["difference_sd"] = difference.mean(), difference.std(ddof=0)
+                row["better"] = int((difference > 0).sum())
+            rows.append(row)
+    numbers = pd.DataFrame(rows)
+    cells = pd.DataFrame(
+        {
+            "dataset": numbers["dataset"],
+            "method": numbers["method"],
+            "certified throughput": [
+                f"{mean:.3f} ± {sd:.3f}"
+                for mean, sd in zip(numbers["throughput"], numbers["throughput_sd"], strict=True)
+            ],
+        }
+    )
+    if "difference" in numbers:
+        cells[f"less {reference}"] = [
+            "" if np.isnan(mean) else f"{mean:+.3f} ± {sd:.3f}"
+            for mean, sd in zip(numbers["difference"], numbers["difference_sd"], strict=True)
+        ]
+        cells["better in"] = [
+            "" if np.isnan(better) else f"{better:.0f}/{seeds}"
+            for better, seeds in zip(numbers["better"], numbers["seeds"], strict=True)
+        ]
+    return Table(f"Certified throughput, profile {profile.name}", cells, numbers)
+
+
+def _escape(text: str) -> str:
+    for plain, latex in (("_", "\\_"), ("%", "\\%"), ("±", "$\\pm$"), ("<=", "$\\leq$")):
+        text = text.replace(plain, latex)
+    return text

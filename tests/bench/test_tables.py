@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from reliablenet.bench import Plan, Profile, Store
+from reliablenet.bench.tables import in_distribution, paper_values, ranking, results_frame
+from reliablenet.certificate import Certificate
+from reliablenet.errors import InvalidDataError
+
+PROFILE = Profile("mine", {"adult": Plan("adult"), "unsw_nb15": Plan("unsw_nb15")}, seeds=(0, 37))
+
+
+def record(method: str, seed: int, errors: int, accepted: int, accuracy: float = 0.8) -> dict:
+    n, alpha = 100, 0.05
+    certificate = Certificate(errors, accepted, n, alpha, 0.05, 0.9)
+    measured = {
+        "accuracy": accuracy,
+        "coverage": accepted / n,
+        "accuracy_accepted": (accepted - errors) / accepted if accepted else None,
+        "jcw": errors / n,
+        "budget_spent": errors / n / alpha,
+        "throughput": (accepted - errors) / n,
+        "aurc": 0.1,
+        "ece": 0.02,
+    }
+    return {
+        "method": method,
+        "seed": seed,
+        "alpha": alpha,
+        "hash": "h",
+        "info": {"best_throughput": 0.8},
+        "certificate": certificate.to_dict(),
+        "measured": {"certification": measured, "shifts": {"women": measured | {"aurc": 0.3}}},
+    }
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    store = Store(tmp_path)
+    counts = {
+        "erm": ((20, 100), (22, 100)),
+        "reliablenet_last@eps": ((1, 40), (3, 50)),
+        "reliablenet_last+certified": ((1, 61), (1, 41)),
+        "erm+certified": ((1, 51), (2, 99)),
+    }
+    for method, pairs in counts.items():
+        for seed, (errors, accepted) in zip((0, 37), pairs, strict=True):
+            store.write("adult", method, seed, record(method, seed, errors, accepted), None)
+    return store
+
+
+def test_means_and_deviations_over_seeds(store):
+    numbers = in_distribution(store, PROFILE).numbers.set_index("method")
+    row = numbers.loc["reliablenet_last@eps"]
+    assert row["jcw"] == pytest.approx(0.02)
+    assert row["jcw_sd"] == pytest.approx(0.01)
+    assert row["coverage"] == pytest.approx(0.45)
+    assert row["aurc_shift"] == pytest.approx(0.3)
+    assert row["share_of_best"] == pytest.approx(np.mean([0.39, 0.47]) / 0.8)
+    assert row["counts"] == "1/100 3/100"
+
+
+def test_within_alpha_and_certified_are_told_apart(store):
+    """3 errors in 100 rows are within 0.05 as observed, but prove nothing of the kind."""
+    table = in_distribution(store, PROFILE)
+    row = table.numbers.set_index("method").loc["reliablenet_last@eps"]
+    assert (row["within_alpha"], row["certified"]) == (2, 1)
+    cells = table.cells.set_index("method").loc["reliablenet_last@eps"]
+    assert (cells["JCW <= alpha"], cells["certified"]) == ("2/2", "1/2")
+    assert cells["K of n, by seed"] == "1, 3 of 100"
+
+
+def test_the_papers_row_follows_ours_where_it_has_one(store):
+    cells = in_distribution(store, PROFILE).cells
+    place = cells.index[cells["method"] == "reliablenet_last@eps"][0]
+    theirs = cells.loc[place + 1]
+    assert theirs["method"] == "(paper)"
+    assert theirs["Acc"] == "0.821 ± 0.004"
+    assert theirs["JCW"] == "0.0271 ± 0.0144"
+    assert theirs["certified"] == ""
+    after_certified = cells.index[cells["method"] == "erm+certified"][0] + 1
+    assert cells.loc[after_certified, "method"] != "(paper)"
+
+
+def test_ranking_gives_nothing_for_what_was_not_certified(store):
+    numbers = ranking(store, PROFILE).numbers.set_index("method")
+    assert numbers.loc["erm+certified", "throughput"] == pytest.approx((0.5 + 0.0) / 2)
+    assert numbers.loc["reliablenet_last+certified", "throughput"] == pytest.approx(0.5)
+    assert numbers.loc["erm+certified", "difference"] == pytest.approx((-0.1 - 0.4) / 2)
+    assert numbers.loc["erm+certified", "better"] == 0
+    assert list(numbers.index) == ["reliablenet_last+certified", "erm+certified"]
+
+
+def test_every_format_holds_every_row(store):
+    table = in_distribution(store, PROFILE)
+    assert table.markdown().count("\n|") == len(table.cells) + 2
+    assert len(pd.read_csv(io.StringIO(table.csv()))) == len(table.numbers) == 4
+    latex = table.latex()
+    assert latex.count(r"\\") == len(table.cells) + 1
+    assert r"reliablenet\_last@eps" in latex
+    assert r"$\pm$" in latex
+
+
+def test_failed_runs_and_absent_plans_are_left_out(store):
+    store.write("adult", "erm", 37, record("erm", 37, 1, 2) | {"error": "no"}, None)
+    frame = results_frame(store, PROFILE)
+    assert set(frame["plan"]) == {"adult"}
+    assert len(frame[frame["method"] == "erm"]) == 1
+
+
+def test_no_run_at_all_names_the_command(tmp_path):
+    with pytest.raises(InvalidDataError, match="reliablenet bench run --profile mine"):
+        results_frame(Store(tmp_path), PROFILE)
+
+
+def test_the_papers_values_hold_six_datasets_and_seven_methods():
+    values = paper_values()
+    assert len(values) == 6
+    assert {len(methods) for methods in values.values()} == {7}
+    for methods in values.values():
+        for row in methods.values():  # the paper's own arithmetic: JCW = Cov (1 - Acc_HC)
+            coverage, right = row["coverage"][0], row["accuracy_accepted"][0]
+            assert row["jcw"][0] == pytest.approx(coverage * (1 - right), abs=0.012)

@@ -1,0 +1,47 @@
+"""`reliablenet bench`, as typed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from reliablenet.cli.app import app
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def smoke(tmp_path) -> list[str]:
+    return ["--profile", "smoke", "--results", str(tmp_path)]
+
+
+def call(*arguments: str):
+    return CliRunner().invoke(app, ["bench", *arguments])
+
+
+def test_run_status_table(smoke, tmp_path) -> None:
+    chosen = ["--methods", "erm,boosting+certified", "--seeds", "0"]
+    result = call("run", *smoke, *chosen)
+    assert result.exit_code == 0, result.output
+    assert "2 trainings done, 0 runs failed" in result.output
+    assert "Nothing to do" in call("run", *smoke, *chosen).output
+    status = call("status", *smoke).output.splitlines()
+    assert status[1].split() == ["synthetic_band", "2", "0", "30"]
+    shown = call("table", *smoke, "--out", str(tmp_path / "tables"))
+    assert "| synthetic_band | boosting+certified |" in shown.output
+    names = sorted(path.name for path in (tmp_path / "tables").iterdir())
+    assert names == [
+        f"{t}.{s}" for t in ("in_distribution", "ranking") for s in ("csv", "md", "tex")
+    ]
+
+
+def test_the_committed_results_can_be_tabled() -> None:
+    result = call("table", "--profile", "paper", "--results", str(ROOT / "results"))
+    assert result.exit_code == 0, result.output
+    assert "reliablenet_last+certified" in result.output
+
+
+def test_bad_format(smoke) -> None:
+    assert call("table", *smoke, "--format", "word").exit_code == 2
