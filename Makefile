@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test lint check bench-speed readme datasets clean
+.PHONY: demo test lint check bench-speed readme datasets reproduction clean
 
 demo: $(INSTALLED)
 	$(BIN)/reliablenet demo
@@ -30,6 +30,10 @@ readme: $(INSTALLED)
 # Needs the source files, or the network to fetch them.
 datasets: $(INSTALLED)
 	$(BIN)/python docs/refresh_datasets.py
+
+# Tables and figures of the committed results.
+reproduction: $(INSTALLED)
+	$(BIN)/python docs/refresh_reproduction.py
 
 # Reinstalled only when the pins or the project file change; torch in the same command, pinned.
 $(INSTALLED): constraints.txt pyproject.toml

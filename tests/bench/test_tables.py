@@ -7,7 +7,13 @@ import pandas as pd
 import pytest
 
 from reliablenet.bench import Plan, Profile, Store
-from reliablenet.bench.tables import in_distribution, paper_values, ranking, results_frame
+from reliablenet.bench.tables import (
+    agreement,
+    in_distribution,
+    paper_values,
+    ranking,
+    results_frame,
+)
 from reliablenet.certificate import Certificate
 from reliablenet.errors import InvalidDataError
 
@@ -93,6 +99,17 @@ def test_ranking_gives_nothing_for_what_was_not_certified(store):
     assert numbers.loc["erm+certified", "difference"] == pytest.approx((-0.1 - 0.4) / 2)
     assert numbers.loc["erm+certified", "better"] == 0
     assert list(numbers.index) == ["reliablenet_last+certified", "erm+certified"]
+
+
+def test_agreement_is_in_standard_deviations_of_the_paper(store):
+    table = agreement(store, PROFILE)
+    numbers = table.numbers.set_index("measure")
+    assert set(table.numbers["dataset"]) == {"adult"}
+    mean, sd = paper_values()["adult"]["reliablenet_last@eps"]["jcw"]
+    assert numbers.loc["JCW", "distance"] == pytest.approx(abs(0.02 - mean) / sd)
+    cells = table.cells.set_index("measure")
+    assert cells.loc["JCW", "within two"] == "yes"
+    assert cells.loc["Acc", "within two"] == "no"  # 0.8 is five of its deviations away
 
 
 def test_every_format_holds_every_row(store):

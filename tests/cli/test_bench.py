@@ -33,7 +33,9 @@ def test_run_status_table(smoke, tmp_path) -> None:
     assert "| synthetic_band | boosting+certified |" in shown.output
     names = sorted(path.name for path in (tmp_path / "tables").iterdir())
     assert names == [
-        f"{t}.{s}" for t in ("in_distribution", "ranking") for s in ("csv", "md", "tex")
+        f"{t}.{s}"
+        for t in ("agreement", "in_distribution", "ranking")
+        for s in ("csv", "md", "tex")
     ]
 
 

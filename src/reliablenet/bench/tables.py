@@ -219,6 +219,59 @@ def _mean_sd(mean: float, sd: float, name: str) -> str:
     return "" if np.isnan(mean) else f"{mean:.{digits}f} ± {sd:.{digits}f}"
 
 
+def agreement(store: Store, profile: Profile, method: str = "reliablenet_last@eps") -> Table:
+    """Return how far our means lie from the paper's, in its standard deviations over seeds.
+
+    Parameters
+    ----------
+    store : Store
+    profile : Profile
+    method : str
+        By default the paper's own: the last iterate at eps*.
+
+    Returns
+    -------
+    Table
+    """
+    runs = results_frame(store, profile)
+    published = paper_values()
+    rows = []
+    for plan, settings in profile.plans.items():
+        group = runs[(runs["plan"] == plan) & (runs["method"] == method)]
+        theirs = published.get(plan, {}).get(method)
+        if len(group) == 0 or theirs is None or settings.dataset != plan:
+            continue
+        for name in ("accuracy", "coverage", "accuracy_accepted", "jcw", "aurc_shift", "ece"):
+            mean, sd = theirs[name]
+            ours = group[name].mean()
+            distance = abs(ours - mean) / sd if sd else np.nan
+            rows.append(
+                {
+                    "dataset": plan,
+                    "measure": TITLES[name],
+                    "ours": ours,
+                    "ours_sd": group[name].std(ddof=0),
+                    "paper": mean,
+                    "paper_sd": sd,
+                    "distance": distance,
+                }
+            )
+    numbers = pd.DataFrame(rows)
+    names = {title: name for name, title in TITLES.items()}
+    cells = [
+        {
+            "dataset": row["dataset"],
+            "measure": row["measure"],
+            "ours": _mean_sd(row["ours"], row["ours_sd"], names[row["measure"]]),
+            "paper": _mean_sd(row["paper"], row["paper_sd"], names[row["measure"]]),
+            "distance in the paper's sd": f"{row['distance']:.1f}",
+            "within two": "yes" if row["distance"] <= 2 else "no",
+        }
+        for row in rows
+    ]
+    return Table(f"{method}: ours and the paper's", pd.DataFrame(cells), numbers)
+
+
 def ranking(store: Store, profile: Profile, reference: str = REFERENCE) -> Table:
     """Return methods by certified throughput, with paired differences to ReliableNet.
 

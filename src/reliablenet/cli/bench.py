@@ -98,7 +98,7 @@ def table(
 
     Example: reliablenet bench table --profile paper --methods erm,reliablenet_last@eps
     """
-    from reliablenet.bench.tables import in_distribution, ranking
+    from reliablenet.bench.tables import agreement, in_distribution, ranking
 
     if style not in ("markdown", "csv", "latex"):
         raise typer.BadParameter("--format must be markdown, csv or latex")
@@ -106,6 +106,7 @@ def table(
     tables = {
         "in_distribution": in_distribution(store, study, _names(methods)),
         "ranking": ranking(store, study),
+        "agreement": agreement(store, study),
     }
     for made in tables.values():
         typer.echo(getattr(made, style)())
