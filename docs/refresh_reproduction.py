@@ -7,7 +7,7 @@ from pathlib import Path
 from reliablenet.bench import Store, load_profile
 from reliablenet.bench.figures import FIGURES
 from reliablenet.bench.tables import agreement, in_distribution, ranking
-from reliablenet.errors import InvalidDataError
+from reliablenet.errors import ReliableNetError
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS.parent / "results"
@@ -43,7 +43,7 @@ def main() -> None:
     for name, draw in FIGURES.items():
         try:
             figure = draw(store, profile).plot()
-        except InvalidDataError:  # not run yet
+        except ReliableNetError:  # not run yet
             continue
         figure.savefig(folder / f"{name}.png", dpi=90, metadata={"Software": None})
         parts.append(f"![{name}](images/reproduction/{name}.png)\n")

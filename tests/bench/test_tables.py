@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 
 from reliablenet.bench import Plan, Profile, Store
+from reliablenet.bench.protocol import run_settings
+from reliablenet.bench.store import settings_hash
 from reliablenet.bench.tables import (
     agreement,
     in_distribution,
@@ -37,7 +39,7 @@ def record(method: str, seed: int, errors: int, accepted: int, accuracy: float =
         "method": method,
         "seed": seed,
         "alpha": alpha,
-        "hash": "h",
+        "hash": settings_hash(run_settings(PROFILE.plans["adult"], method, seed, PROFILE.rho)),
         "info": {"best_throughput": 0.8},
         "certificate": certificate.to_dict(),
         "measured": {"certification": measured, "shifts": {"women": measured | {"aurc": 0.3}}},
@@ -63,7 +65,7 @@ def test_means_and_deviations_over_seeds(store):
     numbers = in_distribution(store, PROFILE).numbers.set_index("method")
     row = numbers.loc["reliablenet_last@eps"]
     assert row["jcw"] == pytest.approx(0.02)
-    assert row["jcw_sd"] == pytest.approx(0.01)
+    assert row["jcw_sd"] == pytest.approx(0.01 * 2**0.5)  # of a sample
     assert row["coverage"] == pytest.approx(0.45)
     assert row["aurc_shift"] == pytest.approx(0.3)
     assert row["share_of_best"] == pytest.approx(np.mean([0.39, 0.47]) / 0.8)
@@ -122,11 +124,13 @@ def test_every_format_holds_every_row(store):
     assert r"$\pm$" in latex
 
 
-def test_failed_runs_and_absent_plans_are_left_out(store):
+def test_runs_that_failed_or_had_other_settings_are_left_out(store):
     store.write("adult", "erm", 37, record("erm", 37, 1, 2) | {"error": "no"}, None)
+    store.write("adult", "erm+certified", 0, record("erm", 0, 1, 2) | {"hash": "old"}, None)
     frame = results_frame(store, PROFILE)
     assert set(frame["plan"]) == {"adult"}
     assert len(frame[frame["method"] == "erm"]) == 1
+    assert len(frame[frame["method"] == "erm+certified"]) == 1
 
 
 def test_no_run_at_all_names_the_command(tmp_path):

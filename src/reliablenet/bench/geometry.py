@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from reliablenet._checks import check_count
+from reliablenet.bench.drawing import StudyFigure, new_panels
 from reliablenet.bench.profiles import PROFILES, Plan
 from reliablenet.bench.protocol import build
 from reliablenet.data import Dataset, load_dataset
 from reliablenet.data.synthetic_band import SyntheticBand
-from reliablenet.errors import MissingExtraError
+from reliablenet.errors import ConstraintWarning, NotCertifiedWarning
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,62 +22,8 @@ if TYPE_CHECKING:
 PLAN = PROFILES["paper"].plans["synthetic_band"]
 RHO = PROFILES["paper"].rho
 TRAININGS = {"ERM": "erm", "ReliableNet": "reliablenet_last"}
-COLOURS = {"ERM": "#000000", "ReliableNet": "#d55e00"}  # Okabe and Ito
+COLOURS = {"ERM": "#555555", "ReliableNet": "#d55e00"}  # Okabe and Ito
 CELLS = 200  # of the background, along each axis
-
-
-@dataclass(frozen=True, eq=False)
-class StudyFigure:
-    """A picture and its numbers; the picture is drawn from the frame and what ``draw`` was given.
-
-    Parameters
-    ----------
-    table : DataFrame
-    draw : callable
-        From the table to a matplotlib Figure.
-    """
-
-    table: pd.DataFrame
-    draw: Callable[[pd.DataFrame], Figure]
-
-    def frame(self) -> pd.DataFrame:
-        """Return the numbers."""
-        return self.table.copy()
-
-    def plot(self) -> Figure:
-        """Return the picture as a matplotlib Figure; needs the extra ``report``."""
-        return self.draw(self.table)
-
-
-def new_panels(
-    rows: int, columns: int, size: tuple[float, float], **settings: Any
-) -> tuple[Figure, Any]:
-    """Return a new figure and its panels, without pyplot and its back ends.
-
-    Parameters
-    ----------
-    rows, columns : int
-    size : tuple of float
-        Width and height in inches.
-    **settings
-        Of ``Figure.subplots``.
-
-    Returns
-    -------
-    Figure, array of Axes of shape (rows, columns)
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError(
-            "Figures of the study need matplotlib: pip install 'reliablenet[report]'"
-        ) from error
-    figure = Figure(figsize=size, layout="constrained")
-    panels = figure.subplots(rows, columns, squeeze=False, **settings)
-    for axes in panels.flat:
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.tick_params(labelsize=9)
-    return figure, panels
 
 
 def confidence_by_distance(seed: int = 0, *, plan: Plan = PLAN, bins: int = 24) -> StudyFigure:
@@ -106,13 +52,15 @@ def confidence_by_distance(seed: int = 0, *, plan: Plan = PLAN, bins: int = 24) 
     band = SyntheticBand(**dataset.info["generator"])
     distance = np.abs(fold.X @ band.direction)
     edges = np.linspace(0.0, np.quantile(distance, 0.99), bins + 1)
+    place = np.searchsorted(edges, distance, side="right") - 1
+    inside = place < bins
     tables = []
     for name, model in models.items():
         proba = model.predict_proba(fold.X)
         rows = pd.DataFrame(
             {"confidence": proba.max(axis=1), "right": model.predict(fold.X) == fold.y}
         )
-        groups = rows.groupby(pd.cut(distance, edges, labels=False, include_lowest=True))
+        groups = rows[inside].groupby(place[inside])
         number = np.array(list(groups.groups), dtype=int)
         table = pd.DataFrame(
             {
@@ -133,15 +81,15 @@ def _draw_distance(table: pd.DataFrame) -> Figure:
     figure, panels = new_panels(1, 1, (6.4, 4.2))
     axes = panels[0, 0]
     first = table.iloc[0]
-    axes.axvspan(0, first["gamma"], color="0.92", label=f"band, γ = {first['gamma']:g}")
+    edge = f"edge of the band, gamma = {first['gamma']:g}"
+    axes.axvline(first["gamma"], color="0.2", linewidth=1, linestyle="--", label=edge)
     for (name, part), style in zip(
         table.groupby("method", sort=False), (("--", "s"), ("-", "o")), strict=True
     ):
         colour = COLOURS[str(name)]
-        low, high = part["confidence"] - part["confidence_sd"], part["confidence"].add(
-            part["confidence_sd"]
-        )
-        axes.fill_between(part["distance"], low, high.clip(upper=1), color=colour, alpha=0.15, lw=0)
+        low = part["confidence"] - part["confidence_sd"]
+        high = (part["confidence"] + part["confidence_sd"]).clip(upper=1)
+        axes.fill_between(part["distance"], low, high, color=colour, alpha=0.15, linewidth=0)
         axes.plot(
             part["distance"],
             part["confidence"],
@@ -151,7 +99,7 @@ def _draw_distance(table: pd.DataFrame) -> Figure:
             color=colour,
             label=name,
         )
-    level = f"ε* = {first['threshold']:.2f}"
+    level = f"eps* = {first['threshold']:.2f}"
     axes.axhline(first["threshold"], color="0.2", linewidth=1, linestyle=":", label=level)
     axes.set(xlim=(0, None), ylim=(0.45, 1.01))
     axes.set_xlabel("distance to the true boundary, |w·x|", fontsize=10)
@@ -221,8 +169,9 @@ def geometry(seed: int = 0, gamma: float = 0.9, *, plan: Plan = PLAN) -> StudyFi
                 interpolation="bilinear",
             )
             for side in (-gamma, gamma):
-                normal = np.array([-direction[1], direction[0]])
-                axes.axline(side * direction, side * direction + normal, color="white", ls="--")
+                ends = side * direction, side * direction + (-direction[1], direction[0])
+                axes.axline(*ends, color="0.3", linewidth=2.5)  # for the white to show on yellow
+                axes.axline(*ends, color="white", linestyle="--")
             axes.plot(*crosses[name].T, "x", color="#d55e00", markersize=6, markeredgewidth=1.5)
             axes.set_xlim(-reach, reach)
             axes.set_ylim(-reach, reach)
@@ -237,8 +186,8 @@ def geometry(seed: int = 0, gamma: float = 0.9, *, plan: Plan = PLAN) -> StudyFi
         bar.set_label("confidence", fontsize=10)
         bar.ax.axhline(threshold, color="white", linewidth=2)
         figure.suptitle(
-            f"Synthetic Band in the plane, seed {seed}: γ = {gamma:g} (dashed), both at "
-            f"ε* = {threshold:.2f} (line in the scale), {len(fold):,} rows",
+            f"Synthetic Band in the plane, {len(fold):,} rows, seed {seed}; gamma = {gamma:g} (dashed), "
+            f"alpha = {plan.alpha:g}, both at eps* = {threshold:.2f} (line in the scale)",
             fontsize=11,
         )
         return figure
@@ -252,11 +201,14 @@ def _train(
     """Return the data, both networks fitted, and eps*."""
     dataset = load_dataset("synthetic_band", seed, **(dict(plan.data) | settings))
     folds, models = dataset.folds, {}
-    for name, training in TRAININGS.items():
-        models[name] = build(plan, training, seed, RHO).fit(
-            folds.train.X,
-            folds.train.y,
-            selection=folds.selection,
-            certification=folds.certification,
-        )
+    with warnings.catch_warnings():  # advice to those who would use the model
+        warnings.simplefilter("ignore", ConstraintWarning)
+        warnings.simplefilter("ignore", NotCertifiedWarning)
+        for name, training in TRAININGS.items():
+            models[name] = build(plan, training, seed, RHO).fit(
+                folds.train.X,
+                folds.train.y,
+                selection=folds.selection,
+                certification=folds.certification,
+            )
     return dataset, models, models["ReliableNet"].training_threshold_

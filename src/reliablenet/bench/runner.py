@@ -84,6 +84,19 @@ def pending_jobs(
     return jobs
 
 
+def finished_runs(
+    store: Store, profile: Profile, plan: str, method: str
+) -> dict[int, dict[str, Any]]:
+    """Return by seed the records that are there, succeeded, and have the profile's settings."""
+    runs = {}
+    for seed in profile.seeds:
+        wanted = settings_hash(run_settings(profile.plans[plan], method, seed, profile.rho))
+        record = store.read(plan, method, seed)
+        if record is not None and "error" not in record and record["hash"] == wanted:
+            runs[seed] = record
+    return runs
+
+
 def run_jobs(
     jobs: Sequence[Job],
     store: Store,

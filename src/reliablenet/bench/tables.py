@@ -1,4 +1,7 @@
-"""Tables: our results beside the paper's, and methods by what they can be certified to do."""
+"""Tables: our results beside the paper's, and methods by what they can be certified to do.
+
+Standard deviations are those of a sample, as the paper's are.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ import pandas as pd
 
 from reliablenet.bench.profiles import Profile
 from reliablenet.bench.protocol import METHODS
+from reliablenet.bench.runner import finished_runs
 from reliablenet.bench.store import Store
 from reliablenet.errors import InvalidDataError
 
@@ -65,10 +69,8 @@ def results_frame(store: Store, profile: Profile) -> pd.DataFrame:
     rows = []
     for plan in profile.plans:
         for method in METHODS:
-            for seed in profile.seeds:
-                record = store.read(plan, method, seed)
-                if record is not None and "error" not in record:
-                    rows.append({"plan": plan} | _row(record))
+            for record in finished_runs(store, profile, plan, method).values():
+                rows.append({"plan": plan} | _row(record))
     if not rows:
         raise InvalidDataError(
             f"No run of the profile {profile.name!r} lies in {store.folder}. "
@@ -179,7 +181,7 @@ def in_distribution(store: Store, profile: Profile, methods: Sequence[str] | Non
 def _our_numbers(group: pd.DataFrame) -> dict[str, Any]:
     row: dict[str, Any] = {"seeds": len(group), "alpha": group["alpha"].iloc[0]}
     for name in MEASURES:
-        row[name], row[f"{name}_sd"] = group[name].mean(), group[name].std(ddof=0)
+        row[name], row[f"{name}_sd"] = group[name].mean(), group[name].std(ddof=1)
     row["within_alpha"] = int(group["within_alpha"].sum())
     row["certified"] = int(group["certified"].sum())
     row["share_of_best"] = (group["throughput"] / group["best_throughput"]).mean()
@@ -191,7 +193,7 @@ def _our_numbers(group: pd.DataFrame) -> dict[str, Any]:
 
 def _our_cells(group: pd.DataFrame) -> dict[str, str]:
     row = {
-        TITLES[name]: _mean_sd(group[name].mean(), group[name].std(ddof=0), name)
+        TITLES[name]: _mean_sd(group[name].mean(), group[name].std(ddof=1), name)
         for name in MEASURES
     }
     seeds = len(group)
@@ -216,7 +218,9 @@ def _paper_cells(values: dict[str, Any]) -> dict[str, str]:
 
 def _mean_sd(mean: float, sd: float, name: str) -> str:
     digits = DIGITS.get(name, 3)
-    return "" if np.isnan(mean) else f"{mean:.{digits}f} ± {sd:.{digits}f}"
+    if np.isnan(mean):
+        return ""
+    return f"{mean:.{digits}f}" if np.isnan(sd) else f"{mean:.{digits}f} ± {sd:.{digits}f}"
 
 
 def agreement(store: Store, profile: Profile, method: str = "reliablenet_last@eps") -> Table:
@@ -250,7 +254,7 @@ def agreement(store: Store, profile: Profile, method: str = "reliablenet_last@ep
                     "dataset": plan,
                     "measure": TITLES[name],
                     "ours": ours,
-                    "ours_sd": group[name].std(ddof=0),
+                    "ours_sd": group[name].std(ddof=1),
                     "paper": mean,
                     "paper_sd": sd,
                     "distance": distance,
@@ -298,11 +302,11 @@ def ranking(store: Store, profile: Profile, reference: str = REFERENCE) -> Table
                 "method": method,
                 "seeds": int(table[method].count()),
                 "throughput": table[method].mean(),
-                "throughput_sd": table[method].std(ddof=0),
+                "throughput_sd": table[method].std(ddof=1),
             }
             if reference in table:
                 difference = (table[method] - table[reference]).dropna()
-                row["difference"], row["difference_sd"] = difference.mean(), difference.std(ddof=0)
+                row["difference"], row["difference_sd"] = difference.mean(), difference.std(ddof=1)
                 row["better"] = int((difference > 0).sum())
             rows.append(row)
     numbers = pd.DataFrame(rows)
