@@ -254,10 +254,13 @@ def _download(file: SourceFile, cache: Path) -> Path:
     except DataFileError:
         raise
     except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
-        raise _failure(file, f"the download failed: {_reason(error)}") from None
+        fault = f"the download failed: {_reason(error)}"
     except OSError as error:
-        raise _failure(file, f"it cannot be stored in {target.parent}: {error}") from error
-    return target
+        fault = f"it cannot be stored in {target.parent}: {error}"
+    else:
+        return target
+    # Here, and not above: the story of the network would fill the screen, and cannot be pickled.
+    raise _failure(file, fault)
 
 
 @contextmanager
