@@ -329,7 +329,8 @@ def test_a_process_that_dies_in_the_middle_leaves_nothing_that_passes_for_the_fi
     server, cache, blow
 ):
     file, part = source(server, "slow"), cache / "set" / ".rows.csv.part"
-    process = start(file)
+    # A test run in the background of a shell ignores SIGINT, and so would its children.
+    process = start(file, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     assert server.begun.wait(60)
     until = time.monotonic() + 30
     while not (part.exists() and part.stat().st_size) and time.monotonic() < until:
