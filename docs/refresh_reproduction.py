@@ -6,6 +6,8 @@ from pathlib import Path
 
 from reliablenet.bench import Store, load_profile
 from reliablenet.bench.figures import FIGURES
+from reliablenet.bench.protocol import METHODS
+from reliablenet.bench.runner import finished_runs
 from reliablenet.bench.tables import agreement, in_distribution, ranking
 from reliablenet.errors import ReliableNetError
 
@@ -59,13 +61,8 @@ def coverage_of(store: Store) -> str:
         "| --- | --- | --- | --- |",
     ]
     for name, plan in profile.plans.items():
-        records = [
-            record
-            for record in store.records()
-            if record["settings"]["dataset"] == plan.dataset and record["alpha"] == plan.alpha
-        ]
-        seeds = sorted({record["seed"] for record in records})
-        lines.append(f"| {name} | {plan.alpha:g} | {len(records)} | {seeds or 'none'} |")
+        runs = [seed for m in METHODS for seed in finished_runs(store, profile, name, m)]
+        lines.append(f"| {name} | {plan.alpha:g} | {len(runs)} | {sorted(set(runs)) or 'none'} |")
     return "\n".join(lines) + "\n"
 
 

@@ -23,7 +23,7 @@ def refresh_datasets():
 @pytest.mark.parametrize(
     "name", ["synthetic_band", "adult", "german_credit", "unsw_nb15", "coloured_mnist"]
 )
-def test_the_counts_of_the_datasets_page_are_those_of_the_data(name, monkeypatch) -> None:
+def test_the_counts_of_the_datasets_page_are_those_of_the_data(name) -> None:
     folder = {"german_credit": "german", "coloured_mnist": "mnist"}.get(name, name)
     if name != "synthetic_band" and not (data_folders()[0] / folder).is_dir():
         pytest.skip(f"needs the files of {name}; set RELIABLENET_DATA")

@@ -26,12 +26,12 @@ def test_a_record_comes_back_with_its_curves(store):
 
 
 def test_done_means_there_whole_successful_and_of_the_same_settings(store):
-    assert not store.is_done("adult", "erm", 0, "h")
+    assert store.read_finished("adult", "erm", 0, "h") is None
     store.write("adult", "erm", 0, {"hash": "h", "error": "ValueError: no"}, None)
-    assert not store.is_done("adult", "erm", 0, "h")
+    assert store.read_finished("adult", "erm", 0, "h") is None
     store.write("adult", "erm", 0, {"hash": "h"}, CURVES)
-    assert store.is_done("adult", "erm", 0, "h")
-    assert not store.is_done("adult", "erm", 0, "other")
+    assert store.read_finished("adult", "erm", 0, "h") is not None
+    assert store.read_finished("adult", "erm", 0, "other") is None
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"format": "another/1", "hash": "h"}'])
@@ -39,7 +39,7 @@ def test_what_cannot_be_read_is_not_there(store, text):
     store.write("adult", "erm", 0, {"hash": "h"}, CURVES)
     store.path("adult", "erm", 0).write_text(text)
     assert store.read("adult", "erm", 0) is None
-    assert not store.is_done("adult", "erm", 0, "h")
+    assert store.read_finished("adult", "erm", 0, "h") is None
     assert store.records() == []
 
 

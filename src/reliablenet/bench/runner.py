@@ -71,13 +71,7 @@ def pending_jobs(
                 missing = tuple(
                     method
                     for method in made
-                    if method in wanted
-                    and not store.is_done(
-                        name,
-                        method,
-                        seed,
-                        settings_hash(run_settings(plan, method, seed, profile.rho)),
-                    )
+                    if method in wanted and _finished(store, profile, name, method, seed) is None
                 )
                 if missing:
                     jobs.append(Job(name, plan, training, missing, seed, profile.rho))
@@ -88,13 +82,15 @@ def finished_runs(
     store: Store, profile: Profile, plan: str, method: str
 ) -> dict[int, dict[str, Any]]:
     """Return by seed the records that are there, succeeded, and have the profile's settings."""
-    runs = {}
-    for seed in profile.seeds:
-        wanted = settings_hash(run_settings(profile.plans[plan], method, seed, profile.rho))
-        record = store.read(plan, method, seed)
-        if record is not None and "error" not in record and record["hash"] == wanted:
-            runs[seed] = record
-    return runs
+    found = {seed: _finished(store, profile, plan, method, seed) for seed in profile.seeds}
+    return {seed: record for seed, record in found.items() if record is not None}
+
+
+def _finished(
+    store: Store, profile: Profile, plan: str, method: str, seed: int
+) -> dict[str, Any] | None:
+    settings = run_settings(profile.plans[plan], method, seed, profile.rho)
+    return store.read_finished(plan, method, seed, settings_hash(settings))
 
 
 def run_jobs(

@@ -47,10 +47,13 @@ class Store:
         whole = isinstance(record, dict) and record.get("format") == FORMAT
         return record if whole else None
 
-    def is_done(self, plan: str, method: str, seed: int, wanted: str) -> bool:
-        """Tell whether a run with these settings has succeeded."""
+    def read_finished(
+        self, plan: str, method: str, seed: int, wanted: str
+    ) -> dict[str, Any] | None:
+        """Return the record of a run if it succeeded with the settings of this hash."""
         record = self.read(plan, method, seed)
-        return record is not None and "error" not in record and record["hash"] == wanted
+        done = record is not None and "error" not in record and record["hash"] == wanted
+        return record if done else None
 
     def write(
         self, plan: str, method: str, seed: int, record: dict[str, Any], curves: NDArray[Any] | None
