@@ -132,7 +132,7 @@ def test_what_is_missing_is_said_in_the_frame_and_left_out_of_the_picture(store)
 def test_failed_runs_and_runs_of_other_settings_are_not_there(store):
     store.write("adult", "erm", 37, {"hash": "h", "error": "ValueError: no"}, None)
     assert row(shift_summary(store, PROFILE), plan="adult", method="erm")["seeds"] == 1
-    changed = replace(PROFILE, plans=PROFILE.plans | {"adult": Plan("adult", epochs=7)})
+    changed = replace(PROFILE, plans=PROFILE.plans | {"adult": Plan("adult", epochs=70)})
     with pytest.raises(InvalidDataError):
         shift_summary(store, changed)
 

@@ -75,3 +75,8 @@ def test_a_bad_file_is_refused_by_name(tmp_path, text, message):
 def test_an_unknown_profile_names_those_there_are(name):
     with pytest.raises(InvalidParameterError, match=r"\['cpu', 'paper', 'smoke'\] or a TOML file"):
         load_profile(name)
+
+
+def test_the_warmed_up_network_is_a_moment_of_erms_training():
+    with pytest.raises(InvalidParameterError, match=r"`epochs` of Plan must be at least .*, 10"):
+        Plan("adult", epochs=9)

@@ -17,6 +17,7 @@ from torch import nn
 
 from reliablenet.errors import ModelFileError
 from reliablenet.training import Optimisation, Rows, Schedule, train
+from reliablenet.training.networks import cnn5
 
 SCHEDULE = Schedule(warmup_epochs=3, epochs_per_stage=2, max_stages=3, tau=0.1, tau_decay=0.5)
 SETTINGS = {
@@ -119,6 +120,33 @@ def test_a_run_of_another_shape_goes_on_to_the_same_bits(
     network = new_network()
     history = train(network, *folds, **settings, **story)
     assert_same_run(history, network, *undisturbed(schedule=schedule, threshold=0.7))
+
+
+def test_convolutions_with_their_channels_last_go_on_to_the_same_bits(checkpoint_file):
+    random = torch.Generator().manual_seed(0)
+    X = torch.randn(96, 2, 8, 8, generator=random)
+    folds = (
+        Rows(X[:64], (X[:64].mean((1, 2, 3)) > 0).long()),
+        Rows(X[64:], (X[64:].mean((1, 2, 3)) > 0).long()),
+    )
+    settings = SETTINGS | {"optimisation": Optimisation(batch_size=16)}
+
+    def network() -> nn.Module:
+        torch.manual_seed(0)
+        return cnn5((2, 8, 8), 2, width=4).to(memory_format=torch.channels_last)
+
+    whole, resumed = network(), network()
+    history = train(whole, *folds, **settings)
+    with pytest.raises(KilledError):
+        train(
+            network(),
+            *folds,
+            **settings,
+            checkpoint_file=checkpoint_file,
+            after_epoch=killer(5),
+        )
+    again = train(resumed, *folds, **settings, checkpoint_file=checkpoint_file)
+    assert_same_run(again, resumed, history, whole)
 
 
 def test_a_run_killed_again_and_again_ends_with_the_same_bits(

@@ -11,7 +11,7 @@ import pandas as pd
 from reliablenet._checks import check_count
 from reliablenet.bench.drawing import StudyFigure, new_panels
 from reliablenet.bench.profiles import PROFILES, Plan
-from reliablenet.bench.protocol import build
+from reliablenet.bench.protocol import fit_models
 from reliablenet.data import Dataset, load_dataset
 from reliablenet.data.synthetic_band import SyntheticBand
 from reliablenet.errors import ConstraintWarning, NotCertifiedWarning
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PLAN = PROFILES["paper"].plans["synthetic_band"]
 RHO = PROFILES["paper"].rho
-TRAININGS = {"ERM": "erm", "ReliableNet": "reliablenet_last"}
+TRAININGS = {"ERM": ("erm", "erm"), "ReliableNet": ("reliablenet", "reliablenet_last")}
 COLOURS = {"ERM": "#555555", "ReliableNet": "#d55e00"}  # Okabe and Ito
 CELLS = 200  # of the background, along each axis
 
@@ -200,15 +200,10 @@ def _train(
 ) -> tuple[Dataset, dict[str, Any], float]:
     """Return the data, both networks fitted, and eps*."""
     dataset = load_dataset("synthetic_band", seed, **(dict(plan.data) | settings))
-    folds, models = dataset.folds, {}
+    models = {}
     with warnings.catch_warnings():  # advice to those who would use the model
         warnings.simplefilter("ignore", ConstraintWarning)
         warnings.simplefilter("ignore", NotCertifiedWarning)
-        for name, training in TRAININGS.items():
-            models[name] = build(plan, training, seed, RHO).fit(
-                folds.train.X,
-                folds.train.y,
-                selection=folds.selection,
-                certification=folds.certification,
-            )
+        for name, (training, kept) in TRAININGS.items():
+            models[name] = fit_models(plan, training, dataset, seed, RHO)[kept]
     return dataset, models, models["ReliableNet"].training_threshold_

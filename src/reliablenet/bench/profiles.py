@@ -54,6 +54,10 @@ class Plan:
         check_fraction("alpha", self.alpha, "Plan")
         for name in ("epochs", "warmup_epochs", "epochs_per_stage", "max_stages"):
             check_count(name, getattr(self, name), "Plan")
+        if self.epochs < self.warmup_epochs:  # the warmed-up network is a moment of ERM's training
+            raise parameter_error(
+                "epochs", "Plan", f"be at least warmup_epochs, {self.warmup_epochs}", self.epochs
+            )
 
 
 @dataclass(frozen=True)

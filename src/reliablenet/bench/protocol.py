@@ -7,12 +7,14 @@ certified threshold, whose certificate is valid for a choice on the fold itself.
 
 from __future__ import annotations
 
+import copy
 import math
 import platform
+import re
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from typing import Any
 
@@ -22,7 +24,7 @@ import torch
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
-from torch import nn
+from torch import Tensor, nn
 
 from reliablenet._version import __version__
 from reliablenet.bench.profiles import Plan
@@ -42,6 +44,7 @@ from reliablenet.methods import (
     SelectiveNetClassifier,
     TemperatureScaling,
 )
+from reliablenet.methods.decisions import Outputs
 from reliablenet.methods.wrapping import WrappingClassifier
 from reliablenet.metrics import evaluate, risk_coverage_curve
 from reliablenet.training.forward import evaluate_logits
@@ -59,14 +62,22 @@ TRAININGS = {
         "temperature@eps",
         "confidence_threshold",
         "conformal_risk_control",
+        "warmup@eps",
+        "erm_early+certified",
     ),
-    "warmup": ("warmup@eps",),
-    "erm_early": ("erm_early+certified",),
     "selectivenet": ("selectivenet",),
     "deep_gamblers": ("deep_gamblers",),
-    "reliablenet": ("reliablenet@eps", "reliablenet+certified"),
-    "reliablenet_last": ("reliablenet_last@eps", "reliablenet_last+certified"),
+    "reliablenet": (
+        "reliablenet@eps",
+        "reliablenet+certified",
+        "reliablenet_last@eps",
+        "reliablenet_last+certified",
+    ),
     "boosting": ("boosting+certified",),
+}
+WRAPPERS: dict[str, type[WrappingClassifier]] = {
+    "temperature": TemperatureScaling,
+    "conformal_risk_control": ConformalRiskControl,
 }
 METHODS = tuple(method for methods in TRAININGS.values() for method in methods)
 GRID = np.linspace(0.005, 1.0, 200)  # coverages at which curves are stored
@@ -91,15 +102,13 @@ def run_training(
         start = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            model = build(plan, training, seed, rho)
-            _fit(model, dataset)
+            models = fit_models(plan, training, dataset, seed, rho)
             shared = {
                 "fit_seconds": round(time.perf_counter() - start, 3),
                 "notes": sorted({str(warning.message) for warning in caught}),
             }
-            results = {
-                method: _run_method(plan, method, model, dataset, seed, rho) for method in methods
-            }
+            rules = _fix_rules(plan, methods, models, dataset, rho)
+            results = _measure_rules(plan, rules, dataset, seed, rho)
     except Exception as error:  # one broken run must not end the study
         story = f"{type(error).__name__}: {error}"
         return {
@@ -112,34 +121,104 @@ def run_training(
     }
 
 
-def build(plan: Plan, training: str, seed: int, rho: float) -> SelectiveClassifier:
-    """Return the estimator of a training, unfitted."""
+def fit_models(
+    plan: Plan, training: str, dataset: Dataset, seed: int, rho: float
+) -> dict[str, SelectiveClassifier]:
+    """Fit once; return by name the classifiers that the weights of several epochs make.
+
+    ERM after the epochs of the warm-up is the warmed-up network, to the bit.
+    """
+    model = build(plan, training, seed, rho)
+    snapshots = _Snapshots(plan.warmup_epochs)
+    if training in ("erm", "reliablenet"):
+        model.set_callbacks(snapshots)
+    _fit(model, dataset)
+    if training == "erm":
+        return {
+            "erm": _with_weights(model, snapshots.last),
+            "warmup": _with_weights(model, snapshots.early),
+            "erm_early": model,
+        }
+    if training == "reliablenet":
+        return {"reliablenet": model, "reliablenet_last": _with_weights(model, snapshots.last)}
+    return {training: model}
+
+
+def build(plan: Plan, training: str, seed: int, rho: float) -> Any:
+    """Return the estimator of a training, unfitted; it keeps the weights that selection chooses."""
     shared: dict[str, Any] = {"alpha": plan.alpha, "rho": rho, "random_state": seed}
     if training == "boosting":
         trees = HistGradientBoostingClassifier(random_state=seed)
         return CertifiedThreshold(make_pipeline(TabularEncoder(), trees), **shared)
     width = {} if plan.width is None else {"width": plan.width}
     shared |= {"network": partial(NETWORKS[plan.network], **width), "verbose": False}
-    if training.startswith("reliablenet"):
+    if training == "reliablenet":
         schedule = Schedule(
             warmup_epochs=plan.warmup_epochs,
             epochs_per_stage=plan.epochs_per_stage,
             max_stages=plan.max_stages,
             above_floor=False,  # the stopping rule as the paper writes it
         )
-        keep = "last" if training.endswith("last") else "selection"
-        return ReliableClassifier(**shared, schedule=schedule, checkpoint=keep)
-    if training == "warmup":
-        return ERMClassifier(**shared, epochs=plan.warmup_epochs)
-    if training == "erm_early":
-        return ERMClassifier(**shared, epochs=plan.epochs, checkpoint="selection")
+        return ReliableClassifier(**shared, schedule=schedule)
     if training == "selectivenet":
         return SelectiveNetClassifier(**shared, epochs=plan.epochs)
     if training == "deep_gamblers":
         return DeepGamblersClassifier(
             **shared, epochs=plan.epochs, warmup_epochs=plan.warmup_epochs
         )
-    return ERMClassifier(**shared, epochs=plan.epochs)
+    return ERMClassifier(**shared, epochs=plan.epochs, checkpoint="selection")
+
+
+class _Snapshots:
+    """A callback of scikit-learn's kind that keeps the weights of an early and of the last epoch."""
+
+    def __init__(self, epoch: int) -> None:
+        self.epoch = epoch
+        self.early: dict[str, Tensor] = {}
+        self.last: dict[str, Tensor] = {}
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Nothing to prepare."""
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        """Nothing to do before an epoch."""
+
+    def on_fit_task_end(self, estimator: Any, context: Any, *, metadata: Any) -> None:
+        """Copy the weights after an epoch."""
+        if context.task_name == "epoch":
+            self.last = copy.deepcopy(estimator.network_.state_dict())
+            if metadata["epoch"]["epoch"] == self.epoch:
+                self.early = self.last
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Nothing to clear away."""
+
+
+def _with_weights(model: Any, weights: dict[str, Tensor]) -> Any:
+    """Return the classifier with other weights; its rule does not hold for them, so it has none."""
+    other = copy.copy(model)
+    other.network_ = copy.deepcopy(model.network_)
+    other.network_.load_state_dict(weights)
+    other.threshold_ = math.inf
+    return other
+
+
+class _Remembering:
+    """A fitted classifier that keeps its outputs on the rows it met last: many rules ask for them."""
+
+    def __init__(self, model: SelectiveClassifier) -> None:
+        self.model = model
+        self.classes_ = model.classes_
+        self._rows: Any = None
+
+    def _checked_outputs(self, X: Any) -> Outputs:
+        if X is not self._rows:
+            self._rows, self._outputs = X, self.model._checked_outputs(X)
+        return self._outputs
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return class probabilities, for a rule that wraps this classifier."""
+        return self._checked_outputs(X).proba
 
 
 @lru_cache(maxsize=1)  # a worker runs the trainings of one dataset and seed one after the other
@@ -157,110 +236,130 @@ def _fit(model: SelectiveClassifier, dataset: Dataset) -> None:
     )
 
 
-def _run_method(
-    plan: Plan,
-    method: str,
-    trained: SelectiveClassifier,
-    dataset: Dataset,
-    seed: int,
-    rho: float,
-) -> Run:
-    """Fix the operating point of one method, then measure it everywhere."""
-    model, threshold = _operating_point(plan, method, trained, dataset, seed, rho)
-    fold = dataset.folds.certification
-    outputs = model._checked_outputs(fold.X)
-    rows = score_rows(
-        outputs.proba, fold.y, score=outputs.score, classes=model.classes_, owner=method
-    )
+@dataclass(frozen=True)
+class _Rule:
+    """A model that decides, its threshold, and the certificate of both."""
+
+    model: Any
+    threshold: float
     certificate: Certificate
-    if threshold is None:
-        certificate = certify_monotone(rows, plan.alpha, rho)
-        threshold = certificate.threshold
-    else:
-        certificate = count_rows(rows, threshold, plan.alpha, rho, "fixed")
-    parts: dict[str, Any] = {"certification": _measure(model, fold, threshold, plan.alpha)}
-    if dataset.test is not None:
-        parts["test"] = _measure(model, dataset.test, threshold, plan.alpha)
-    for name, folds in (("shifts", dataset.shifts), ("groups", dataset.groups)):
-        parts[name] = {
-            key: _measure(model, part, threshold, plan.alpha) for key, part in folds.items()
-        }
-    parts["sweeps"] = {
-        f"{level:g}": _measure(model, part, threshold, plan.alpha)
-        for level, part in dataset.sweeps.items()
-    }
-    record = _frame_of(plan, method, seed, rho) | {
-        "info": _plain(dict(dataset.info)),
-        "rows": {name: len(part) for name, part in vars(dataset.folds).items()},
-        "threshold": _plain(threshold),
-        "certificate": certificate.to_dict(),
-        "measured": parts,
-    }
-    shift = next(iter(dataset.shifts.values()))
-    return record, np.stack([_curve(model, part) for part in (fold, shift)])
 
 
-def _operating_point(
+def _fix_rules(
     plan: Plan,
-    method: str,
-    trained: SelectiveClassifier,
+    methods: list[str],
+    models: dict[str, SelectiveClassifier],
     dataset: Dataset,
-    seed: int,
     rho: float,
-) -> tuple[SelectiveClassifier, float | None]:
-    """Return the model that decides and its threshold; None for a certified one."""
-    wrappers: dict[str, type[WrappingClassifier]] = {
-        "temperature": TemperatureScaling,
-        "conformal_risk_control": ConformalRiskControl,
-    }
-    model = trained
-    if wrapper := wrappers.get(method.split("@")[0]):
-        model = wrapper(trained, plan.alpha, rho)
-        _fit(model, dataset)
-    if method.endswith("+certified"):
-        return model, None
-    if method.endswith("@eps"):
-        return model, _eps(plan, trained, dataset, seed, rho)
-    if method == "erm":  # accepts everything, as the paper's table has it
-        return model, 0.0
-    return model, model.selection_threshold_
+) -> dict[str, _Rule]:
+    """Fix the operating point of each method, then open its certification fold."""
+    remembering = {name: _Remembering(model) for name, model in models.items()}
+    wrapped: dict[str, WrappingClassifier] = {}
+    rules = {}
+    for method in methods:
+        name = re.split("[@+]", method)[0]
+        model: Any = remembering.get(name) or next(iter(remembering.values()))
+        if name in WRAPPERS:
+            if name not in wrapped:
+                wrapped[name] = WRAPPERS[name](model, plan.alpha, rho)
+                _fit(wrapped[name], dataset)
+            model = wrapped[name]
+        threshold = None
+        if method.endswith("@eps"):
+            threshold = _eps(models, dataset.folds.selection)
+        elif method == "erm":  # accepts everything, as the paper's table has it
+            threshold = 0.0
+        elif not method.endswith("+certified"):
+            rule = model.model if isinstance(model, _Remembering) else model
+            threshold = rule._selection_threshold(rule._check_fold(dataset.folds.selection, method))
+        fold = dataset.folds.certification
+        outputs = model._checked_outputs(fold.X)
+        rows = score_rows(
+            outputs.proba, fold.y, score=outputs.score, classes=model.classes_, owner=method
+        )
+        if threshold is None:
+            certificate = certify_monotone(rows, plan.alpha, rho)
+        else:
+            certificate = count_rows(rows, threshold, plan.alpha, rho, "fixed")
+        rules[method] = _Rule(model, certificate.threshold, certificate)
+    return rules
 
 
-def _eps(
-    plan: Plan, trained: SelectiveClassifier, dataset: Dataset, seed: int, rho: float
-) -> float:
+def _eps(models: dict[str, Any], selection: Fold) -> float:
     """Return eps*, which the warmed-up network of this seed sets on the selection fold."""
-    if isinstance(trained, ReliableClassifier):
-        return trained.training_threshold_
-    warm: Any = trained
-    if not (isinstance(trained, ERMClassifier) and trained.epochs == plan.warmup_epochs):
-        warm = build(plan, "warmup", seed, rho)
-        _fit(warm, dataset)
-    selection = dataset.folds.selection
+    if "reliablenet" in models:
+        threshold: float = models["reliablenet"].training_threshold_
+        return threshold
+    warm = models["warmup"]
     logits = evaluate_logits(warm.network_, warm._encode(selection.X))
     labels = torch.from_numpy(np.searchsorted(warm.classes_, selection.y))
     return training_threshold(logits, labels, Schedule().threshold_quantile)
 
 
-def _measure(
-    model: SelectiveClassifier, fold: Fold, threshold: float, alpha: float
-) -> dict[str, Any]:
-    outputs = model._checked_outputs(fold.X)
+def _measure_rules(
+    plan: Plan, rules: dict[str, _Rule], dataset: Dataset, seed: int, rho: float
+) -> dict[str, Run]:
+    """Measure every rule on every fold; fold by fold, so that each is made and evaluated once."""
+    measured: dict[str, dict[str, Any]] = {method: {} for method in rules}
+    curves: dict[str, list[NDArray[np.float32]]] = {method: [] for method in rules}
+    first_shift = next(iter(dataset.shifts))
+    for part, key, fold in _folds(dataset):
+        for method, rule in rules.items():
+            outputs = rule.model._checked_outputs(fold.X)
+            values = _measure(outputs, fold, rule, plan.alpha)
+            if key is None:
+                measured[method][part] = values
+            else:
+                measured[method].setdefault(part, {})[key] = values
+            if part == "certification" or (part == "shifts" and key == first_shift):
+                curves[method].append(_curve(outputs, fold, rule))
+    shared = {
+        "info": _plain(dict(dataset.info)),
+        "rows": {name: len(part) for name, part in vars(dataset.folds).items()},
+    }
+    empty: dict[str, Any] = {"shifts": {}, "groups": {}, "sweeps": {}}
+    return {
+        method: (
+            _frame_of(plan, method, seed, rho)
+            | shared
+            | {
+                "threshold": _plain(rule.threshold),
+                "certificate": rule.certificate.to_dict(),
+                "measured": empty | measured[method],
+            },
+            np.stack(curves[method]),
+        )
+        for method, rule in rules.items()
+    }
+
+
+def _folds(dataset: Dataset) -> Iterator[tuple[str, str | None, Fold]]:
+    """Yield every fold to measure on, and where its numbers belong."""
+    yield "certification", None, dataset.folds.certification
+    if dataset.test is not None:
+        yield "test", None, dataset.test
+    for part in ("shifts", "groups", "sweeps"):
+        for key, fold in getattr(dataset, part).items():
+            yield part, f"{key:g}" if part == "sweeps" else key, fold
+
+
+def _measure(outputs: Outputs, fold: Fold, rule: _Rule, alpha: float) -> dict[str, Any]:
     result = evaluate(
         outputs.proba,
         fold.y,
-        accepted=outputs.acceptance() >= threshold,
+        accepted=outputs.acceptance() >= rule.threshold,
         score=outputs.score,
-        classes=model.classes_,
+        classes=rule.model.classes_,
         alpha=alpha,
     )
     return dict(_plain(result.to_dict()))
 
 
-def _curve(model: SelectiveClassifier, fold: Fold) -> NDArray[np.float32]:
+def _curve(outputs: Outputs, fold: Fold, rule: _Rule) -> NDArray[np.float32]:
     """Return the error rate of accepted rows at each coverage of the grid."""
-    outputs = model._checked_outputs(fold.X)
-    curve = risk_coverage_curve(outputs.proba, fold.y, score=outputs.score, classes=model.classes_)
+    curve = risk_coverage_curve(
+        outputs.proba, fold.y, score=outputs.score, classes=rule.model.classes_
+    )
     place = np.searchsorted(curve.coverage, GRID - 1e-12).clip(max=len(curve.coverage) - 1)
     risk: NDArray[np.float32] = curve.risk[place].astype(np.float32)
     return risk

@@ -193,6 +193,8 @@ class NeuralClassifier(SelectiveClassifier):
                 raise parameter_error(
                     "network", owner, "return an nn.Module", type(network).__name__
                 )
+            # Convolutions take 0.6 to 0.8 of the time with the channels last; rows stay as they are.
+            network = network.to(memory_format=torch.channels_last)
             returned = tuple(evaluate_logits(network, torch.zeros(1, *shape)).shape)
         if returned != (1, width):
             raise InvalidDataError(

@@ -42,8 +42,11 @@ def write(path: Path, run: _Run, key: str) -> None:
     for number, state in run.optimiser.state_dict()["state"].items():
         groups[f"optimiser.{number}"] = state
     for group, state in groups.items():
-        # Clones: safetensors refuses tied weights, which share memory.
-        tensors |= {f"{group}/{name}": value.detach().clone() for name, value in state.items()}
+        # Clones: safetensors refuses tied weights, which share memory, and any order but rows first.
+        tensors |= {
+            f"{group}/{name}": value.detach().clone(memory_format=torch.contiguous_format)
+            for name, value in state.items()
+        }
     history = run.history
     story = {
         "format": FORMAT,
@@ -96,8 +99,15 @@ def restore(path: Path, run: _Run, key: str) -> None:
         run.constraint = run.build_constraint()
         run.constraint.load_state_dict(group("constraint"))
     state = run.optimiser.state_dict()
-    numbers = range(len(state["param_groups"][0]["params"]))
-    state["state"] = {n: s for n in numbers if (s := group(f"optimiser.{n}"))}
+    # The fused optimiser reads moments in the order in which their weights lie in memory.
+    state["state"] = {
+        number: {
+            name: torch.empty_like(weights).copy_(value) if value.shape == weights.shape else value
+            for name, value in moments.items()
+        }
+        for number, weights in enumerate(run.network.parameters())
+        if (moments := group(f"optimiser.{number}"))
+    }
     run.optimiser.load_state_dict(state)
     run.generator.set_state(tensors["generator"])
     torch.set_rng_state(tensors["torch_rng"])

@@ -1,0 +1,61 @@
+"""One training serves several methods: its weights at several moments are those of trainings of their own."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import reliablenet as rn
+from reliablenet.bench import Plan
+from reliablenet.bench.protocol import fit_models
+from reliablenet.data import load_dataset
+from reliablenet.training.schedule import Schedule
+
+PLAN = Plan("synthetic_band", epochs=4, warmup_epochs=2, epochs_per_stage=2, max_stages=2)
+BAND = load_dataset("synthetic_band", 37)
+
+
+@pytest.fixture(scope="module")
+def models():
+    with warnings.catch_warnings(action="ignore"):
+        return {
+            name: model
+            for training in ("erm", "reliablenet")
+            for name, model in fit_models(PLAN, training, BAND, 37, 0.05).items()
+        }
+
+
+@pytest.mark.parametrize(
+    ("name", "alone"),
+    [
+        ("erm", rn.ERMClassifier(epochs=4)),
+        ("erm_early", rn.ERMClassifier(epochs=4, checkpoint="selection")),
+        ("warmup", rn.ERMClassifier(epochs=2)),
+        ("reliablenet", rn.ReliableClassifier(checkpoint="selection")),
+        ("reliablenet_last", rn.ReliableClassifier(checkpoint="last")),
+    ],
+)
+def test_shared_trainings_equal_trainings_of_their_own_to_the_bit(models, name, alone) -> None:
+    alone.set_params(random_state=37)
+    if name.startswith("reliablenet"):
+        schedule = Schedule(warmup_epochs=2, epochs_per_stage=2, max_stages=2, above_floor=False)
+        alone.set_params(schedule=schedule)
+    folds = BAND.folds
+    with warnings.catch_warnings(action="ignore"):
+        alone.fit(
+            folds.train.X,
+            folds.train.y,
+            selection=folds.selection,
+            certification=folds.certification,
+        )
+    np.testing.assert_array_equal(
+        models[name].predict_proba(folds.certification.X),
+        alone.predict_proba(folds.certification.X),
+    )
+
+
+def test_a_moment_without_a_rule_defers_everything(models) -> None:
+    for name in ("erm", "warmup", "reliablenet_last"):
+        assert not models[name].accept(BAND.folds.certification.X).any()
