@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from reliablenet.training import mlp
-from reliablenet.training.forward import CHUNK, evaluate_logits
+from reliablenet.training.forward import IMAGE_CHUNK, TABLE_CHUNK, evaluate_logits
 
 MANY = 20_000
 
@@ -28,7 +28,7 @@ def bits(logits: torch.Tensor) -> torch.Tensor:
 
 def test_a_row_has_the_same_bits_alone_among_7_and_among_20_000(network, rows):
     together = bits(evaluate_logits(network, rows))
-    for place in (0, 1, CHUNK - 1, CHUNK, 7777, MANY - 8, MANY - 1):
+    for place in (0, 1, TABLE_CHUNK - 1, TABLE_CHUNK, 7777, MANY - 8, MANY - 1):
         assert torch.equal(
             bits(evaluate_logits(network, rows[place : place + 1]))[0], together[place]
         )
@@ -70,7 +70,7 @@ def test_logits_are_those_of_the_network(network, rows):
 
 def test_images_keep_their_axes():
     network = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(8, 2))
-    images = torch.randn(CHUNK + 3, 1, 4, 4)
+    images = torch.randn(IMAGE_CHUNK + 3, 1, 4, 4)
     assert torch.equal(evaluate_logits(network, images)[-1:], evaluate_logits(network, images[-1:]))
 
 
