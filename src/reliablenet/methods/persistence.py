@@ -37,7 +37,7 @@ from reliablenet.methods.posthoc import (
 from reliablenet.methods.reliable import ReliableClassifier
 from reliablenet.methods.selectivenet import SelectiveNetClassifier
 from reliablenet.methods.wrapping import WrappingClassifier
-from reliablenet.training.forward import CHUNK
+from reliablenet.training.forward import chunk_rows
 from reliablenet.training.history import EpochRecord, History
 from reliablenet.training.schedule import Schedule
 
@@ -103,7 +103,8 @@ def save(model: Any, path: str | Path) -> Path:
     manifest: dict[str, Any] = {"format": FORMAT, "versions": _versions()}
     if isinstance(core, NeuralClassifier):
         methods.append(core)
-        manifest["network"] = {"input_shape": list(core.input_shape_), "chunk": CHUNK}
+        shape = list(core.input_shape_)
+        manifest["network"] = {"input_shape": shape, "chunk": chunk_rows(1 + len(shape))}
         parts["weights.safetensors"] = _weights(core.network_)
         parts["preprocessing.json"] = _preprocessing(core.encoder_)
         parts["history.json"] = _history_text(core.history_).encode()
@@ -307,7 +308,11 @@ def _array_from(stored: dict[str, Any]) -> NDArray[Any]:
 
 
 def _weights(network: nn.Module) -> bytes:
-    state = {name: tensor.detach().cpu().clone() for name, tensor in network.state_dict().items()}
+    plain = torch.contiguous_format
+    state = {
+        name: tensor.detach().cpu().clone(memory_format=plain)
+        for name, tensor in network.state_dict().items()
+    }
     return bytes(save_tensors(state))
 
 
