@@ -52,6 +52,15 @@ def test_a_file_extends_a_profile(tmp_path):
     assert list(load_profile(str(path)).plans) == ["adult"]
 
 
+def test_a_profile_reads_the_results_of_those_it_extends(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('extends = "cpu"\n')
+    store = load_profile(str(path)).open_store(tmp_path)
+    assert store.folder == tmp_path / "mine"
+    assert store.others == (tmp_path / "cpu", tmp_path / "paper")
+    assert load_profile("paper").open_store(tmp_path).others == ()
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -20,7 +20,7 @@ def test_a_record_comes_back_with_its_curves(store):
     store.write("adult", "erm@eps", 37, {"hash": "h", "value": 0.1}, CURVES)
     record = store.read("adult", "erm@eps", 37)
     assert record["value"] == 0.1
-    np.testing.assert_array_equal(store.curves("adult", "erm@eps", 37), CURVES)
+    np.testing.assert_array_equal(store.curves("adult", "erm@eps", 37, "h"), CURVES)
     assert store.path("adult", "erm@eps", 37).parts[-3:] == ("adult", "erm@eps", "37.json")
     assert store.records() == [record]
 
@@ -64,3 +64,16 @@ def test_the_hash_depends_on_every_setting_and_on_nothing_else():
     assert settings_hash(settings) == settings_hash(json.loads(json.dumps(settings)))
     assert settings_hash({"b": {"c": [1, 2.5]}, "a": 1}) == settings_hash(settings)
     assert settings_hash({"a": 1, "b": {"c": [1, 2.6]}}) != settings_hash(settings)
+
+
+def test_runs_of_an_extended_profile_count_if_their_settings_are_the_same(store, tmp_path):
+    extending = Store(tmp_path / "cpu", (store.folder,))
+    store.write("adult", "erm", 0, {"hash": "h", "value": 1}, CURVES)
+    extending.write("adult", "erm", 0, {"hash": "other", "value": 2}, CURVES + 1)
+    assert extending.read_finished("adult", "erm", 0, "h")["value"] == 1
+    assert extending.read_finished("adult", "erm", 0, "other")["value"] == 2
+    np.testing.assert_array_equal(extending.curves("adult", "erm", 0, "h"), CURVES)
+    np.testing.assert_array_equal(extending.curves("adult", "erm", 0, "other"), CURVES + 1)
+    with pytest.raises(FileNotFoundError, match="No finished run of adult erm 0"):
+        extending.curves("adult", "erm", 0, "third")
+    assert store.read_finished("adult", "erm", 0, "other") is None

@@ -1,7 +1,7 @@
 """The paper, rerun: protocol, profiles, store and runner."""
 
 from reliablenet.bench.profiles import PROFILES, Plan, Profile, load_profile
-from reliablenet.bench.runner import Job, pending_jobs, run_jobs
+from reliablenet.bench.runner import Job, count_runs, pending_jobs, run_jobs
 from reliablenet.bench.store import Store
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "Plan",
     "Profile",
     "Store",
+    "count_runs",
     "load_profile",
     "pending_jobs",
     "run_jobs",

@@ -109,7 +109,10 @@ def risk_coverage(
     for name in plans:
         for method in _check_methods(methods):
             runs = finished_runs(store, profile, name, method)
-            curves = [store.curves(name, method, seed)[parts.index(part)] for seed in runs]
+            curves = [
+                store.curves(name, method, seed, record["hash"])[parts.index(part)]
+                for seed, record in runs.items()
+            ]
             risk = np.array(curves, dtype=float).reshape(-1, len(GRID))
             columns: dict[str, Any] = {"plan": name, "part": part, "method": method}
             columns |= {"seeds": len(runs), "missing": _missing(profile, runs), "coverage": GRID}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from reliablenet._checks import check_count, check_fraction, parameter_error
+from reliablenet.bench.store import Store
 from reliablenet.data import DATASETS
 from reliablenet.errors import InvalidParameterError
 
@@ -72,12 +73,19 @@ class Profile:
         By a name of their own: a dataset may be run under several budgets.
     seeds : tuple of int
     rho : float
+    extends : tuple of str
+        Profiles whose runs of the same settings count as its own.
     """
 
     name: str
     plans: Mapping[str, Plan]
     seeds: tuple[int, ...] = SEEDS
     rho: float = 0.05
+    extends: tuple[str, ...] = ()
+
+    def open_store(self, results: Path) -> Store:
+        """Return the store of this profile below a folder of results."""
+        return Store(results / self.name, tuple(results / name for name in self.extends))
 
 
 _TABLES = {
@@ -122,6 +130,7 @@ PROFILES = {
                 epochs_per_stage=3,
             ),
         },
+        extends=("paper",),
     ),
     # Seconds, for tests: every part runs, no figure means anything.
     "smoke": Profile(
@@ -151,8 +160,9 @@ def load_profile(name: str) -> Profile:
             [plans.adult]
             epochs = 20
 
-        Plans that the extended profile lacks need at least a ``dataset``; with ``only = true`` at
-        the top, its other plans are left out.
+        Runs that the extended profile has with the same settings are not run again. Plans that it
+        lacks need at least a ``dataset``; with ``only = true`` at the top, its other plans are left
+        out.
 
     Returns
     -------
@@ -194,4 +204,5 @@ def load_profile(name: str) -> Profile:
         plans=plans,
         seeds=tuple(text.get("seeds", base.seeds)),
         rho=text.get("rho", base.rho),
+        extends=(base.name, *base.extends),
     )

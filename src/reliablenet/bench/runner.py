@@ -78,6 +78,18 @@ def pending_jobs(
     return jobs
 
 
+def count_runs(profile: Profile, store: Store) -> dict[str, tuple[int, int, int]]:
+    """Return for each plan how many runs are finished, failed, and left to do (failed ones too)."""
+    counts = {}
+    for name, plan in profile.plans.items():
+        methods = [m for m in METHODS if plan.boosting or not m.startswith("boosting")]
+        done = sum(len(finished_runs(store, profile, name, method)) for method in methods)
+        records = [store.read(name, m, seed) for m in methods for seed in profile.seeds]
+        failed = sum(record is not None and "error" in record for record in records)
+        counts[name] = (done, failed, len(methods) * len(profile.seeds) - done)
+    return counts
+
+
 def finished_runs(
     store: Store, profile: Profile, plan: str, method: str
 ) -> dict[int, dict[str, Any]]:

@@ -30,9 +30,13 @@ class Store:
     Parameters
     ----------
     folder : Path
+        Of the profile; here results are written.
+    others : tuple of Path
+        Folders of profiles that it extends: their runs of the same settings count as its own.
     """
 
     folder: Path
+    others: tuple[Path, ...] = ()
 
     def path(self, plan: str, method: str, seed: int) -> Path:
         """Return where the record of a run lies."""
@@ -51,9 +55,11 @@ class Store:
         self, plan: str, method: str, seed: int, wanted: str
     ) -> dict[str, Any] | None:
         """Return the record of a run if it succeeded with the settings of this hash."""
-        record = self.read(plan, method, seed)
-        done = record is not None and "error" not in record and record["hash"] == wanted
-        return record if done else None
+        for folder in (self.folder, *self.others):
+            record = Store(folder).read(plan, method, seed)
+            if record is not None and "error" not in record and record["hash"] == wanted:
+                return record
+        return None
 
     def write(
         self, plan: str, method: str, seed: int, record: dict[str, Any], curves: NDArray[Any] | None
@@ -68,10 +74,14 @@ class Store:
         text = json.dumps({"format": FORMAT} | record, indent=1, allow_nan=False)
         write_atomically(path, text.encode())
 
-    def curves(self, plan: str, method: str, seed: int) -> NDArray[np.float32]:
-        """Return risk by coverage on the certification fold and on the first shift."""
-        path = self.path(plan, method, seed).with_suffix(".npy")
-        return np.asarray(np.load(path, allow_pickle=False))
+    def curves(self, plan: str, method: str, seed: int, wanted: str) -> NDArray[np.float32]:
+        """Return a finished run's risk by coverage on the certification fold and the first shift."""
+        for folder in (self.folder, *self.others):
+            store = Store(folder)
+            if store.read_finished(plan, method, seed, wanted) is not None:
+                path = store.path(plan, method, seed).with_suffix(".npy")
+                return np.asarray(np.load(path, allow_pickle=False))
+        raise FileNotFoundError(f"No finished run of {plan} {method} {seed} in {self.folder}.")
 
     def records(self) -> list[dict[str, Any]]:
         """Return every record that can be read, in the order of their paths."""

@@ -65,23 +65,12 @@ def status(profile: ProfileOption = "smoke", results: ResultsOption = Path("resu
 
     Example: reliablenet bench status --profile paper
     """
-    from reliablenet.bench import pending_jobs
+    from reliablenet.bench import count_runs
 
     study, store = _open(profile, results)
-    left = dict.fromkeys(study.plans, 0)
-    for job in pending_jobs(study, store):
-        left[job.plan_name] += len(job.methods)
-    records = dict.fromkeys(study.plans, 0)
-    failed = dict(records)
-    for path in store.folder.glob("*/*/*.json"):
-        name = path.parent.parent.name
-        if name in records:
-            record = store.read(name, path.parent.name, int(path.stem)) or {"error": ""}
-            records[name] += 1
-            failed[name] += "error" in record
     typer.echo(f"{'dataset':24s}{'runs':>6s}{'failed':>8s}{'left':>6s}")
-    for name in study.plans:
-        typer.echo(f"{name:24s}{records[name]:6d}{failed[name]:8d}{left[name]:6d}")
+    for name, (done, failed, left) in count_runs(study, store).items():
+        typer.echo(f"{name:24s}{done:6d}{failed:8d}{left:6d}")
 
 
 @bench.command()
@@ -118,10 +107,10 @@ def table(
 
 
 def _open(profile: str, results: Path) -> tuple[Profile, Store]:
-    from reliablenet.bench import Store, load_profile
+    from reliablenet.bench import load_profile
 
     study = load_profile(profile)
-    return study, Store(results / study.name)
+    return study, study.open_store(results)
 
 
 def _names(text: str) -> list[str] | None:
