@@ -12,6 +12,7 @@ from reliablenet.bench.store import settings_hash
 from reliablenet.bench.tables import (
     agreement,
     in_distribution,
+    matched_coverage,
     paper_values,
     ranking,
     results_frame,
@@ -41,6 +42,7 @@ def record(method: str, seed: int, errors: int, accepted: int, accuracy: float =
         "alpha": alpha,
         "hash": settings_hash(run_settings(PROFILE.plans["adult"], method, seed, PROFILE.rho)),
         "info": {"best_throughput": 0.8},
+        "rows": {"train": 400, "selection": 100, "certification": n},
         "certificate": certificate.to_dict(),
         "measured": {"certification": measured, "shifts": {"women": measured | {"aurc": 0.3}}},
     }
@@ -112,6 +114,26 @@ def test_agreement_is_in_standard_deviations_of_the_paper(store):
     cells = table.cells.set_index("measure")
     assert cells.loc["JCW", "within two"] == "yes"
     assert cells.loc["Acc", "within two"] == "no"  # 0.8 is five of its deviations away
+
+
+def test_jcw_at_equal_coverage_comes_from_the_curves_of_the_shift(store):
+    for seed, risk in ((0, 0.1), (37, 0.3)):
+        curves = np.stack([np.zeros(200), np.full(200, risk)]).astype(np.float32)
+        store.write("adult", "erm", seed, record("erm", seed, 20, 100), curves)
+        store.write("adult", "selectivenet", seed, record("selectivenet", seed, 20, 100), curves)
+    (store.folder / "adult" / "reliablenet_last@eps" / "0.json").unlink()
+    (store.folder / "adult" / "reliablenet_last@eps" / "37.json").unlink()
+    table = matched_coverage(store, PROFILE)
+    assert table.numbers["method"].tolist() == ["erm", "selectivenet"]
+    first = table.numbers.iloc[0]
+    assert first["jcw_0.5"] == pytest.approx(0.1)
+    assert first["jcw_0.75_sd"] == pytest.approx(0.75 * 0.2 / 2**0.5)
+    assert table.cells.iloc[0]["JCW at coverage 0.5"] == "0.1000 ± 0.0707"
+
+
+def test_nothing_to_compare_at_equal_coverage(tmp_path):
+    with pytest.raises(InvalidDataError, match="No run of the profile 'mine'"):
+        matched_coverage(Store(tmp_path), PROFILE)
 
 
 def test_every_format_holds_every_row(store):

@@ -34,7 +34,7 @@ def test_run_status_table(smoke, tmp_path) -> None:
     names = sorted(path.name for path in (tmp_path / "tables").iterdir())
     assert names == [
         f"{t}.{s}"
-        for t in ("agreement", "in_distribution", "ranking")
+        for t in ("agreement", "in_distribution", "matched_coverage", "ranking")
         for s in ("csv", "md", "tex")
     ]
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from reliablenet.bench.profiles import Profile
-from reliablenet.bench.protocol import METHODS
+from reliablenet.bench.protocol import GRID, METHODS
 from reliablenet.bench.runner import finished_runs
 from reliablenet.bench.store import Store
 from reliablenet.errors import InvalidDataError
@@ -31,6 +31,7 @@ MEASURES = {
     "aurc": ("certification", "aurc"),
     "aurc_shift": ("shift", "aurc"),
     "jcw_shift": ("shift", "jcw"),
+    "coverage_shift": ("shift", "coverage"),
     "ece": ("certification", "ece"),
 }
 TITLES = {
@@ -43,10 +44,22 @@ TITLES = {
     "aurc": "AURC (cert.)",
     "aurc_shift": "AURC (shift)",
     "jcw_shift": "JCW (shift)",
+    "coverage_shift": "Cov (shift)",
     "ece": "ECE",
 }
 DIGITS = {"jcw": 4, "aurc": 4, "aurc_shift": 4, "jcw_shift": 4, "budget_spent": 2}
 REFERENCE = "reliablenet_last+certified"
+# One method for each way to rank rows; what else is made of the same scores ranks them alike.
+RANKINGS = (
+    "erm",
+    "warmup@eps",
+    "erm_early+certified",
+    "selectivenet",
+    "deep_gamblers",
+    "reliablenet@eps",
+    "reliablenet_last@eps",
+    "boosting+certified",
+)
 
 
 def results_frame(store: Store, profile: Profile) -> pd.DataFrame:
@@ -72,10 +85,7 @@ def results_frame(store: Store, profile: Profile) -> pd.DataFrame:
             for record in finished_runs(store, profile, plan, method).values():
                 rows.append({"plan": plan} | _row(record))
     if not rows:
-        raise InvalidDataError(
-            f"No run of the profile {profile.name!r} lies in {store.folder}. "
-            f"Run: reliablenet bench run --profile {profile.name}"
-        )
+        raise _no_runs(store, profile)
     return pd.DataFrame(rows)
 
 
@@ -91,6 +101,7 @@ def _row(record: dict[str, Any]) -> dict[str, Any]:
         "alpha": record["alpha"],
         "errors": certificate["errors"],
         "n": certificate["n"],
+        "train_rows": record["rows"]["train"],
         "upper_bound": certificate["upper_bound"],
         "certified": certificate["certified"],
         "within_alpha": parts["certification"]["jcw"] <= record["alpha"],
@@ -330,6 +341,54 @@ def ranking(store: Store, profile: Profile, reference: str = REFERENCE) -> Table
             for better, seeds in zip(numbers["better"], numbers["seeds"], strict=True)
         ]
     return Table(f"Certified throughput, profile {profile.name}", cells, numbers)
+
+
+def matched_coverage(
+    store: Store, profile: Profile, coverages: Sequence[float] = (0.5, 0.75)
+) -> Table:
+    """Return JCW under the first shift where every method accepts the same share of rows.
+
+    A rule that defers more makes fewer mistakes; at one coverage only the ranking of rows counts.
+
+    Parameters
+    ----------
+    store : Store
+    profile : Profile
+    coverages : sequence of float
+        Shares of the shifted rows, among those at which curves are stored.
+
+    Returns
+    -------
+    Table
+    """
+    rows, cells = [], []
+    for plan in profile.plans:
+        for method in RANKINGS:
+            found = finished_runs(store, profile, plan, method)
+            if not found:
+                continue
+            curves = [store.curves(plan, method, s, r["hash"])[1] for s, r in found.items()]
+            risk = np.array(curves, dtype=float)
+            row: dict[str, Any] = {"dataset": plan, "method": method, "seeds": len(found)}
+            cell = {"dataset": plan, "method": method}
+            for coverage in coverages:
+                jcw = coverage * risk[:, int(np.abs(GRID - coverage).argmin())]
+                sd = float(jcw.std(ddof=1)) if len(jcw) > 1 else np.nan
+                row[f"jcw_{coverage:g}"], row[f"jcw_{coverage:g}_sd"] = float(jcw.mean()), sd
+                cell[f"JCW at coverage {coverage:g}"] = _mean_sd(float(jcw.mean()), sd, "jcw")
+            rows.append(row)
+            cells.append(cell)
+    if not rows:
+        raise _no_runs(store, profile)
+    caption = f"JCW under shift at equal coverage, profile {profile.name}: mean ± sd over seeds"
+    return Table(caption, pd.DataFrame(cells), pd.DataFrame(rows))
+
+
+def _no_runs(store: Store, profile: Profile) -> InvalidDataError:
+    return InvalidDataError(
+        f"No run of the profile {profile.name!r} lies in {store.folder}. "
+        f"Run: reliablenet bench run --profile {profile.name}"
+    )
 
 
 def _escape(text: str) -> str:

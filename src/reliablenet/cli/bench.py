@@ -87,7 +87,7 @@ def table(
 
     Example: reliablenet bench table --profile paper --methods erm,reliablenet_last@eps
     """
-    from reliablenet.bench.tables import agreement, in_distribution, ranking
+    from reliablenet.bench.tables import agreement, in_distribution, matched_coverage, ranking
 
     if style not in ("markdown", "csv", "latex"):
         raise typer.BadParameter("--format must be markdown, csv or latex")
@@ -95,6 +95,7 @@ def table(
     tables = {
         "in_distribution": in_distribution(store, study, _names(methods)),
         "ranking": ranking(store, study),
+        "matched_coverage": matched_coverage(store, study),
         "agreement": agreement(store, study),
     }
     for made in tables.values():
