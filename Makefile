@@ -4,13 +4,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test lint check bench-speed readme datasets reproduction clean
+.PHONY: demo test browser lint check bench-speed docs docs-refresh readme datasets reproduction clean
 
 demo: $(INSTALLED)
 	$(BIN)/reliablenet demo
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto -rs
+
+# Chromium, in which the tests open the report; without one they skip and say so.
+browser:
+	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq \
+		&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; } \
+		|| echo "There is no chromium here and no way to install it: the tests of the report in a browser will skip."
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -22,6 +28,15 @@ check: lint test
 
 bench-speed: $(INSTALLED)
 	$(BIN)/python benchmarks/speed.py
+
+# The site, into site/; a broken link is an error. The tests build it too. To search it: python -m http.server -d site
+docs: $(INSTALLED)
+	PYTHONPATH=docs $(BIN)/zensical build --strict --clean
+
+# Runs every page and writes down what it prints; draws the pictures.
+docs-refresh: $(INSTALLED)
+	$(BIN)/python docs/refresh_pages.py
+	$(BIN)/python docs/refresh_figures.py
 
 # Shows what the demo prints today; run it after a change that alters results.
 readme: $(INSTALLED)
@@ -42,4 +57,4 @@ $(INSTALLED): constraints.txt pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist demo-output
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .cache build dist site demo-output

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from reliablenet.data import Dataset, load_dataset
     from reliablenet.errors import (
+        ColumnWarning,
         ConstraintWarning,
         DataFileError,
         FoldWarning,
@@ -71,6 +72,7 @@ _HOME = {
     ),
     "data": ("Dataset", "load_dataset"),
     "errors": (
+        "ColumnWarning",
         "ConstraintWarning",
         "DataFileError",
         "FoldWarning",
@@ -106,6 +108,7 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = [
     "Certificate",
     "CertifiedThreshold",
+    "ColumnWarning",
     "Comparison",
     "ConfidenceThreshold",
     "ConformalRiskControl",

@@ -39,3 +39,7 @@ class ConstraintWarning(UserWarning):
 
 class FoldWarning(UserWarning):
     """A fold lacks something that a user would expect it to hold."""
+
+
+class ColumnWarning(UserWarning):
+    """A column of a table is left out, or gives the target away; the message names it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,10 @@ def test_run_status_table(smoke, tmp_path) -> None:
     assert "Nothing to do" in call("run", *smoke, *chosen).output
     status = call("status", *smoke).output.splitlines()
     assert status[1].split() == ["synthetic_band", "2", "0", "30"]
+    counts = json.loads(call("status", *smoke, "--json").stdout)
+    assert counts["synthetic_band"] == {"runs": 2, "failed": 0, "left": 30}
+    again = call("run", *smoke, *chosen, "--json")
+    assert json.loads(again.stdout) == {"trainings": 0, "failures": []}
     shown = call("table", *smoke, "--out", str(tmp_path / "tables"))
     assert "| synthetic_band | boosting+certified |" in shown.output
     names = sorted(path.name for path in (tmp_path / "tables").iterdir())
@@ -43,6 +48,12 @@ def test_the_committed_results_can_be_tabled() -> None:
     result = call("table", "--profile", "paper", "--results", str(ROOT / "results"))
     assert result.exit_code == 0, result.output
     assert "reliablenet_last+certified" in result.output
+
+
+def test_bad_seeds(smoke) -> None:
+    result = call("run", *smoke, "--seeds", "1,x")
+    assert result.exit_code == 2
+    assert "--seeds must be whole numbers" in result.stderr
 
 
 def test_bad_format(smoke) -> None:

@@ -48,8 +48,10 @@ def test_the_demo_certifies_saves_loads_and_decides(tmp_path) -> None:
     )
     assert re.search(r"acted on \d+ of 60, \d+ of these wrongly; deferred \d+", result.stdout)
     assert "What next" in result.stdout
-    lines = [line for line in result.stdout.splitlines() if "examples/" not in line]
+    lines = [line for line in result.stdout.splitlines() if "python" not in line]
     assert max(map(len, lines)) <= 88
+    assert "More to see: made/here/breast-cancer.html" in result.stdout
+    assert (tmp_path / "made/here/breast-cancer.html").read_text().startswith("<!DOCTYPE html>")
     assert rn.load(tmp_path / "made/here/breast-cancer.rnet").certificate_.certified
     # Another processor rounds otherwise and ends in a slightly different model, hence the tolerance.
     shown, printed = rates((ROOT / "README.md").read_text()), rates(result.stdout)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from reliablenet.data import TabularEncoder, cut_folds
-from reliablenet.errors import InvalidDataError
+from reliablenet.errors import ColumnWarning, InvalidDataError
 
 
 def mixed_table(n: int, seed: int) -> pd.DataFrame:
@@ -157,9 +157,64 @@ def test_a_number_column_that_is_wholly_missing_at_prediction_is_imputed():
         pd.to_timedelta([1, 2, 3], unit="D"),
     ],
 )
-def test_dates_and_durations_are_refused_by_name(values):
-    with pytest.raises(InvalidDataError, match=r"Column 'when' holds dates or durations.*days"):
-        TabularEncoder().fit(pd.DataFrame({"x": [1, 2, 3], "when": values}))
+def test_dates_and_durations_are_left_out_by_name(values):
+    table = pd.DataFrame({"x": [1, 3, 2], "when": values})
+    with pytest.warns(
+        ColumnWarning, match=r"'when' is left out: it holds dates or durations.*days"
+    ):
+        encoder = TabularEncoder().fit(table)
+    assert (encoder.numbers_, encoder.dropped_) == (["x"], ["when"])
+    assert encoder.transform(table).shape == (3, 1)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["2024-01-31", "2024-02-01 12:30", "2024-02-01T12:30:05.25Z"],
+        ["31.1.2024", "1.2.24", "29.02.2024"],
+        ["1/31/2024 1:05 PM", "2/1/2024 11:00 am", "12/24/2024 9:30 PM"],
+    ],
+)
+def test_dates_written_as_text_are_left_out_by_name(texts):
+    with pytest.warns(ColumnWarning, match="'when' is left out: it holds dates"):
+        encoder = TabularEncoder().fit(pd.DataFrame({"x": [1, 3, 2], "when": texts}))
+    assert encoder.dropped_ == ["when"]
+
+
+def test_texts_of_which_some_are_no_dates_are_categories():
+    table = pd.DataFrame({"c": ["2024-01-31", "never", "1.5"]})
+    assert TabularEncoder().fit(table).categories_ == ["c"]
+
+
+@pytest.mark.parametrize("numbers", [range(100), range(500, 400, -1), [i * i for i in range(20)]])
+def test_numbers_that_count_the_rows_are_left_out_by_name(numbers):
+    table = pd.DataFrame({"x": np.arange(len(numbers)) % 7, "no": numbers})
+    with pytest.warns(ColumnWarning, match="'no' is left out: it numbers the rows. Shuffle"):
+        encoder = TabularEncoder().fit(table)
+    assert encoder.dropped_ == ["no"]
+    assert encoder.reasons_ == ["it numbers the rows. Shuffle the rows to use it"]
+
+
+@pytest.mark.parametrize("name", ["id", "ID", "customer_id", "CustomerId", "row number", "uuid"])
+def test_numbers_called_an_id_are_left_out_if_all_differ(name):
+    shuffled = np.random.default_rng(0).permutation(100)
+    table = pd.DataFrame({"x": np.arange(100) % 7, name: shuffled})
+    with pytest.warns(ColumnWarning, match="is left out: it names the rows"):
+        assert TabularEncoder().fit(table).dropped_ == [name]
+    table[name] = shuffled // 2  # as with an id of a group
+    assert TabularEncoder().fit(table).dropped_ == []
+
+
+@pytest.mark.parametrize("name", ["paid", "grid", "amount", "width"])
+def test_shuffled_numbers_under_other_names_are_features(name):
+    table = pd.DataFrame({name: np.random.default_rng(0).permutation(100)})
+    assert TabularEncoder().fit(table).numbers_ == [name]
+
+
+def test_rising_numbers_are_features_in_an_array_in_few_rows_and_with_fractions():
+    assert TabularEncoder().fit(np.arange(100.0)[:, None]).numbers_ == [0]
+    assert TabularEncoder().fit(pd.DataFrame({"x": range(19)})).numbers_ == ["x"]
+    assert TabularEncoder().fit(pd.DataFrame({"x": np.arange(100) / 3})).numbers_ == ["x"]
 
 
 def test_complex_numbers_are_refused_by_name():
@@ -215,11 +270,42 @@ def test_a_table_in_which_nothing_varies_is_refused():
         TabularEncoder().fit(pd.DataFrame({"x": [1, 1, 1]}))
 
 
-def test_text_that_names_its_row_is_refused_by_name():
-    table = pd.DataFrame({"x": range(1500), "id": [f"customer {i}" for i in range(1500)]})
-    with pytest.raises(InvalidDataError, match=r"Column 'id' is text with 1500 .* Drop it"):
+def test_text_that_names_its_row_is_left_out_by_name():
+    table = pd.DataFrame({"x": [1, 2, 3] * 10, "who": [f"customer {i}" for i in range(30)]})
+    with pytest.warns(
+        ColumnWarning, match=r"'who' is left out: it is text with 30 different values"
+    ):
+        encoder = TabularEncoder().fit(table)
+    new = pd.DataFrame({"x": [1], "who": [["anything"]]})
+    assert encoder.transform(new).shape == (1, 1)
+
+
+def test_text_with_many_values_is_left_out_from_a_thousand_on():
+    many = pd.DataFrame({"x": [1, 2] * 2002, "town": [f"town {i % 1001}" for i in range(4004)]})
+    with pytest.warns(ColumnWarning, match=r"'town' is left out: .*1001 .*Group its values"):
+        TabularEncoder().fit(many)
+    few = many[many["town"] != "town 1000"]
+    assert TabularEncoder().fit(few).transform(few.head(2)).shape == (2, 1001)
+
+
+def test_numbers_with_words_among_them_are_left_out_with_the_remedy():
+    table = pd.DataFrame({"x": [1, 2] * 20, "size": ["unknown", *(f"{i}.5" for i in range(39))]})
+    with pytest.warns(ColumnWarning, match=r"'size' .* are numbers, but 'unknown' is none. Leave"):
         TabularEncoder().fit(table)
-    assert TabularEncoder().fit(table.head(1000)).transform(table.head(2)).shape == (2, 1001)
+
+
+def test_numbers_written_as_text_at_prediction_are_numbers():
+    encoder = TabularEncoder().fit(pd.DataFrame({"x": [1.0, 2.0, 12.0]}))
+    texts = pd.DataFrame({"x": pd.Series(["012", None, "1e0"], dtype="str")})
+    expected = encoder.transform(pd.DataFrame({"x": [12.0, np.nan, 1.0]}))
+    np.testing.assert_array_equal(encoder.transform(texts), expected)
+
+
+def test_errors_count_the_rows_of_a_longer_table():
+    encoder = TabularEncoder().fit(pd.DataFrame({"x": [1.0, 2.0, 4.0]}))
+    batch = pd.DataFrame({"x": ["3", "old"]}, index=pd.RangeIndex(1000, 1002))
+    with pytest.raises(InvalidDataError, match="it now holds 'old' in row 1001"):
+        encoder.transform(batch)
 
 
 def test_containers_in_a_column_are_refused_by_name():

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
+import pandas as pd
 import pytest
 from contract_helpers import Scores
 from matplotlib.figure import Figure
@@ -102,3 +105,48 @@ def test_the_plot_shows_every_method_and_one_curve_a_ranking() -> None:
     left, right = figure.axes
     assert [label.get_text() for label in left.get_yticklabels()] == ["well", "same", "badly"]
     assert [text.get_text() for text in right.get_legend().get_texts()] == ["well", "badly"]
+
+
+def test_a_stored_comparison_says_what_the_fresh_one_says() -> None:
+    methods = {"badly": Scores(1), "well": Scores(0), "failed": object()}
+    found = comparison(methods=methods | {"conformal": rn.ConformalRiskControl(Scores(2))})
+    again = rn.Comparison.from_json(found.to_json())
+    pd.testing.assert_frame_equal(again.frame(), found.frame())
+    np.testing.assert_array_equal(again.draws, found.draws)
+    assert again.failures == found.failures
+    assert again.best().sentence == found.best().sentence
+    assert again.best().certificate == found.best().certificate
+    assert again.best().model is None
+    assert again.to_json() == found.to_json()
+    for name, result in found.results.items():
+        stored = again.results[name]
+        assert (stored.model, stored.kind, stored.notes) == (None, result.kind, result.notes)
+        assert (stored.rule, stored.certificate) == (result.rule, result.certificate)
+        assert stored.evaluation == result.evaluation
+        assert stored.curve.frame().equals(result.curve.frame())
+        assert stored.curve.aurc == result.curve.aurc
+    assert list(again.plot().axes[0].get_yticks()) == list(found.plot().axes[0].get_yticks())
+
+
+def test_learned_scores_and_undefined_measures_are_stored_too() -> None:
+    short = rn.DeepGamblersClassifier(epochs=2, warmup_epochs=1)
+    found = comparison(methods={"gamblers": short}, alpha=0.001, resamples=10)
+    result = rn.Comparison.from_json(found.to_json()).results["gamblers"]
+    assert result.rows.lowest == -np.inf
+    assert np.isnan(result.evaluation.accuracy_accepted)
+
+
+def test_an_altered_comparison_is_refused() -> None:
+    story = json.loads(comparison(resamples=10).to_json())
+    story["results"][0]["wrong"] = "0" * len(story["results"][0]["wrong"])
+    with pytest.raises(rn.InvalidDataError, match="'well' does not follow from its rows"):
+        rn.Comparison.from_json(json.dumps(story))
+    story["draws"] = story["draws"][:1]
+    with pytest.raises(rn.InvalidDataError, match="2 results, 2 names, 1 lines"):
+        rn.Comparison.from_json(json.dumps(story))
+    with pytest.raises(rn.InvalidDataError, match="format 'other'"):
+        rn.Comparison.from_json('{"format": "other"}')
+    with pytest.raises(rn.InvalidDataError, match="not the JSON of a comparison: KeyError"):
+        rn.Comparison.from_json("{}")
+    with pytest.raises(rn.InvalidDataError, match="not the JSON of a comparison: JSONDecodeError"):
+        rn.Comparison.from_json("hello")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import io
 import json
 import subprocess
@@ -48,6 +49,8 @@ def test_a_loaded_model_decides_the_same_to_the_bit(kind, tmp_path) -> None:
     np.testing.assert_array_equal(loaded.predict_proba(table), model.predict_proba(table))
     assert loaded.decide(table).to_frame().equals(model.decide(table).to_frame())
     assert loaded.certificate_ == model.certificate_
+    assert loaded.evidence_ == model.evidence_
+    assert loaded.fingerprint_ == model.fingerprint_
     assert loaded.threshold_ == model.threshold_
     assert loaded.get_params() == model.get_params()
     assert loaded.history_.frame().equals(model.history_.frame())
@@ -179,11 +182,29 @@ def test_a_certificate_better_than_its_counts_is_refused(path) -> None:
         rn.load(path)
 
 
+def test_evidence_that_contradicts_the_certificate_is_refused(path, model) -> None:
+    better = dataclasses.replace(model.evidence_, predicted=model.evidence_.truth)
+    resealed(path, lambda parts: parts.update({"evidence.safetensors": better.to_bytes()}))
+    with pytest.raises(rn.InvalidDataError, match="The evidence contradicts the certificate"):
+        rn.load(path)
+
+
+def test_no_feature_gets_into_the_file(tmp_path) -> None:
+    table, y = frame_of(600)
+    fitted = fit_quietly(quick(rn.ERMClassifier, epochs=1), table, y)
+    number = table["number"].to_numpy()
+    content = fitted.save(tmp_path / "m.rnet").read_bytes()
+    certified = number[fitted.evidence_.row]
+    assert not any(value.tobytes() in content for value in certified[np.isfinite(certified)])
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda parts: parts.update({"../evil": b"x"}), "must hold"),
         (lambda parts: parts.pop("history.json"), "must hold"),
+        (lambda parts: parts.pop("evidence.safetensors"), "must hold"),
+        (lambda parts: parts.update({"evidence.safetensors": b"not arrays"}), "cannot be read"),
         (lambda parts: parts.update({"weights.safetensors": b"not tensors"}), "cannot be read"),
         (lambda parts: parts.update({"preprocessing.json": b"not JSON"}), "cannot be read"),
         (

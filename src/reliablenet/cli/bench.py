@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reliablenet.cli import options
+
 if TYPE_CHECKING:
     from reliablenet.bench import Profile, Store
 
@@ -32,12 +34,14 @@ def run(
     dask: Annotated[
         str, typer.Option(help="Address of a Dask scheduler, or 'local' for one made here.")
     ] = "",
+    as_json: options.AsJson = False,
 ) -> None:
     """Run what is not there yet; a run that was stopped or failed is run again.
 
     Example: reliablenet bench run --profile paper --datasets adult --jobs 2
     """
     from reliablenet.bench import pending_jobs, run_jobs
+    from reliablenet.cli.printing import show_json
 
     study, store = _open(profile, results)
     todo = pending_jobs(
@@ -45,31 +49,43 @@ def run(
         store,
         _names(datasets),
         _names(methods),
-        [int(s) for s in _names(seeds) or ()] or None,
+        _numbers(seeds),
     )
-    if not todo:
+    if not todo and not as_json:
         typer.echo("Nothing to do: every run is there.")
         return
     typer.echo(f"{len(todo)} trainings to do; results go to {store.folder}.", err=True)
     failures = run_jobs(todo, store, n_jobs=jobs, dask=dask or None)
     for line in failures:
         typer.echo(f"failed: {line}", err=True)
-    typer.echo(f"{len(todo)} trainings done, {len(failures)} runs failed.")
+    if as_json:
+        show_json({"trainings": len(todo), "failures": failures})
+    else:
+        typer.echo(f"{len(todo)} trainings done, {len(failures)} runs failed.")
     if failures:
         raise typer.Exit(1)
 
 
 @bench.command()
-def status(profile: ProfileOption = "smoke", results: ResultsOption = Path("results")) -> None:
+def status(
+    profile: ProfileOption = "smoke",
+    results: ResultsOption = Path("results"),
+    as_json: options.AsJson = False,
+) -> None:
     """Show for each dataset how many runs are there, failed, and left.
 
     Example: reliablenet bench status --profile paper
     """
     from reliablenet.bench import count_runs
+    from reliablenet.cli.printing import show_json
 
-    study, store = _open(profile, results)
+    counts = count_runs(*_open(profile, results))
+    if as_json:
+        kinds = ("runs", "failed", "left")
+        show_json({name: dict(zip(kinds, n, strict=True)) for name, n in counts.items()})
+        return
     typer.echo(f"{'dataset':24s}{'runs':>6s}{'failed':>8s}{'left':>6s}")
-    for name, (done, failed, left) in count_runs(study, store).items():
+    for name, (done, failed, left) in counts.items():
         typer.echo(f"{name:24s}{done:6d}{failed:8d}{left:6d}")
 
 
@@ -112,6 +128,13 @@ def _open(profile: str, results: Path) -> tuple[Profile, Store]:
 
     study = load_profile(profile)
     return study, study.open_store(results)
+
+
+def _numbers(text: str) -> list[int] | None:
+    try:
+        return [int(name) for name in _names(text) or ()] or None
+    except ValueError:
+        raise typer.BadParameter(f"--seeds must be whole numbers; got {text}.") from None
 
 
 def _names(text: str) -> list[str] | None:

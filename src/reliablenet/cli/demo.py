@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import os
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from reliablenet.methods import Comparison, Decisions
+    from reliablenet.methods import Decisions
 
 NEW_PATIENTS = 60
 NEXT_STEPS = """\
 What next
-  your own table      {python} examples/table_to_certificate.py FILE.csv TARGET
-  which method?       {python} examples/compare_methods.py FILE.csv TARGET
+  your own table      {python} -m reliablenet train FILE.csv --target COLUMN --out m.rnet
+  which method?       {python} -m reliablenet compare FILE.csv --target COLUMN
   any fitted model    {python} examples/certify_any_model.py
   your training loop  {python} examples/own_training_loop.py
   what it promises    README.md"""
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the saved model.")] = Path("demo-output"),
+    out: Annotated[Path, typer.Option(help="Folder for the saved model and its page.")] = Path(
+        "demo-output"
+    ),
     seed: Annotated[int, typer.Option(help="Seed of all that is random.")] = 0,
 ) -> None:
     """Train under a budget for confident mistakes, certify, compare, save, load and decide.
@@ -37,7 +38,9 @@ def demo(
     from sklearn.datasets import load_breast_cancer
 
     import reliablenet as rn
+    from reliablenet.cli.printing import show_comparison
     from reliablenet.data import SyntheticBand, cut_folds
+    from reliablenet.report import model_page, write_page
 
     torch.set_num_threads(1)  # these networks are too small to gain from a second one
     typer.echo("ReliableNet: a budget, alpha, for acting on a prediction that is wrong (JCW).\n")
@@ -86,34 +89,13 @@ def demo(
         f"   {choice.certificate.reason} (rho {choice.certificate.rho:.4f}).\n"
     )
     show_decisions(rn.load(path).decide(table.iloc[new]), labels[new])
+    try:
+        page = model_page(choice.model, comparison=comparison, title="Breast cancer")
+        typer.echo(f"   More to see: {write_page(page, out / 'breast-cancer.html')}")
+    except rn.MissingExtraError as error:
+        typer.echo(f"   {error}")
     nearest = min(sys.executable, os.path.relpath(sys.executable), key=len)
     typer.echo("\n" + NEXT_STEPS.format(python=nearest))
-
-
-def show_comparison(comparison: Comparison) -> None:
-    """Print one line a method, and which to use."""
-    typer.echo(
-        "                           at the certified threshold              rule fixed before"
-    )
-    typer.echo(
-        "   method                  acted  right  wrong    K of n   bound   wrong   certified"
-    )
-    for name, result in comparison.results.items():
-        found, rule = result.certificate, result.rule
-        line = f"{'no certificate: every row is deferred':39s}"
-        if found.certified:
-            count = f"{found.errors}/{found.n}"
-            line = (
-                f"{found.coverage:.3f}  {found.throughput:.3f}  {found.jcw:.3f} {count:>9s}"
-                f"  {found.upper_bound:.4f}"
-            )
-        fixed = "-" if rule is None else f"{rule.jcw:.3f}   {'yes' if rule.certified else 'no'}"
-        typer.echo(f"   {name:23s} {line}   {fixed}")
-    for name, story in comparison.failures.items():
-        typer.echo(f"   {name:23s} failed: {story}")
-    text = str(comparison.best())
-    typer.echo("")
-    typer.echo(textwrap.fill(text, 84, initial_indent="   ", subsequent_indent="   ") + "\n")
 
 
 def show_decisions(decisions: Decisions, truth: Any) -> None:

@@ -9,11 +9,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from reliablenet.errors import InvalidDataError
+from reliablenet._warn import warn_user
+from reliablenet.data.columns import REMEDY_DATES, why_useless_number, why_useless_text
+from reliablenet.errors import ColumnWarning, InvalidDataError
 
-MOST_CATEGORIES = 1000  # every category is a column of the matrix
+CONSTANT = "it does not vary"
 LEARNED = (
-    *("columns_", "numbers_", "categories_", "dropped_"),
+    *("columns_", "numbers_", "categories_", "dropped_", "reasons_"),
     *("medians_", "means_", "scales_", "levels_", "modes_"),
 )
 
@@ -23,9 +25,11 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
 
     Numbers (booleans among them) get the training median where missing and are standardised;
     everything else is read as text, gets the most frequent value where missing, and is one-hot
-    encoded. A column with fewer than two different values on the training fold is dropped. A
-    category that training never saw becomes all zeros. A text column with more than a thousand
-    different values is refused by name.
+    encoded. A category that training never saw becomes all zeros.
+
+    What cannot be learned from is left out: a column that does not vary on the training fold, and,
+    with a `ColumnWarning`, dates, free text (more than a thousand different values, or more than
+    half as many as rows), and numbers that name or count the rows of a data frame.
 
     Attributes
     ----------
@@ -33,8 +37,8 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
         All columns that `fit` saw; names for a frame, positions for an array.
     numbers_, categories_ : list
         Those used as numbers and as categories.
-    dropped_ : list
-        Columns that do not vary.
+    dropped_, reasons_ : list
+        Columns that are left out, and why.
     medians_, means_, scales_ : list of float
         Of the numbers, after imputation.
     levels_ : list of lists of str
@@ -56,6 +60,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
     numbers_: list[Any]
     categories_: list[Any]
     dropped_: list[Any]
+    reasons_: list[str]
     medians_: list[float]
     means_: list[float]
     scales_: list[float]
@@ -69,14 +74,16 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
             setattr(self, name, [])
         self.columns_ = table.columns.tolist()
         for column in table.columns:
-            values = table[column]
-            learn = self._learn_number if _is_number(values, column) else self._learn_category
-            if not learn(values, column):
+            reason = self._learn(table[column], column, named=isinstance(X, pd.DataFrame))
+            if reason:
                 self.dropped_.append(column)
+                self.reasons_.append(reason)
+            if reason and reason != CONSTANT:
+                warn_user(f"Column {column!r} is left out: {reason}.", ColumnWarning)
         if not self.numbers_ and not self.categories_:
             raise InvalidDataError(
-                f"No feature varies over the {len(table)} training rows, so there is nothing to "
-                f"learn from; columns: {self.dropped_[:10]}."
+                f"No feature varies over the {len(table)} training rows in a way that can be "
+                f"learned from; columns: {self.dropped_[:10]}."
             )
         return self
 
@@ -93,7 +100,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
         if not np.isfinite(matrix).all():
             row = int(np.argwhere(~np.isfinite(matrix))[0, 0])
             raise InvalidDataError(
-                f"Row {row} holds a number too large to standardise in 32 bits. Drop or clip it."
+                f"Row {_row(table, row)} holds a number too large to standardise in 32 bits. Drop or clip it."
             )
         start = len(self.numbers_)
         for column, levels, mode in zip(self.categories_, self.levels_, self.modes_, strict=True):
@@ -118,13 +125,23 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
             setattr(encoder, name, learned[name])
         return encoder
 
-    def _learn_number(self, values: pd.Series[Any], column: Any) -> bool:
-        """Learn one column of numbers; return False if it does not vary."""
+    def _learn(self, values: pd.Series[Any], column: Any, *, named: bool) -> str:
+        """Learn one column, or return why it is left out."""
+        if _is_date(values):
+            return (
+                CONSTANT if values.isna().all() else f"it holds dates or durations. {REMEDY_DATES}"
+            )
+        if not _is_number(values, column):
+            return self._learn_category(values, column)
+        # The columns of an array have no names, and are taken to be features.
+        return (named and why_useless_number(values, column)) or self._learn_number(values, column)
+
+    def _learn_number(self, values: pd.Series[Any], column: Any) -> str:
         numbers = _numbers(values, column)
         missing = np.isnan(numbers)
         seen = numbers[~missing]
         if len(seen) == 0 or np.all(seen == seen[0]):
-            return False
+            return CONSTANT
         median = float(np.median(seen))
         numbers[missing] = median
         try:
@@ -142,10 +159,9 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
         self.medians_.append(median)
         self.means_.append(mean)
         self.scales_.append(1.0 if noise else variance**0.5)
-        return True
+        return ""
 
-    def _learn_category(self, values: pd.Series[Any], column: Any) -> bool:
-        """Learn one column of text; return False if it does not vary."""
+    def _learn_category(self, values: pd.Series[Any], column: Any) -> str:
         try:
             pd.unique(values)
         except TypeError:
@@ -158,18 +174,14 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
         for text, count in zip(texts, np.bincount(codes + 1)[1:].tolist(), strict=False):
             counts[text] = counts.get(text, 0) + count
         levels = sorted(text for text, count in counts.items() if count)
-        if len(levels) > MOST_CATEGORIES:
-            raise InvalidDataError(
-                f"Column {column!r} is text with {len(levels)} different values in "
-                f"{len(values)} training rows, more than {MOST_CATEGORIES}: a name or number of "
-                "the row, or free text. Drop it, group its values, or turn it into numbers."
-            )
         if len(levels) < 2:
-            return False
+            return CONSTANT
+        if reason := why_useless_text(levels, int((codes >= 0).sum())):
+            return reason
         self.categories_.append(column)
         self.levels_.append(levels)
         self.modes_.append(max(range(len(levels)), key=lambda place: counts[levels[place]]))
-        return True
+        return ""
 
     def _aligned(self, X: Any) -> pd.DataFrame:
         """Return rows under the names that `fit` saw; what has no names is taken by position."""
@@ -197,12 +209,16 @@ def _as_frame(X: Any) -> pd.DataFrame:
     return table
 
 
+def _is_date(values: pd.Series[Any]) -> bool:
+    kind = pd.api.types
+    return bool(
+        kind.is_datetime64_any_dtype(values)
+        or kind.is_timedelta64_dtype(values)
+        or isinstance(values.dtype, pd.PeriodDtype)
+    )
+
+
 def _is_number(values: pd.Series[Any], name: Any) -> bool:
-    if pd.api.types.is_datetime64_any_dtype(values) or pd.api.types.is_timedelta64_dtype(values):
-        raise InvalidDataError(
-            f"Column {name!r} holds dates or durations, which have no scale of their own. Replace "
-            "it by numbers that mean something, such as days since an event or the weekday."
-        )
     if pd.api.types.is_complex_dtype(values):
         raise InvalidDataError(f"Column {name!r} holds complex numbers. Use parts or magnitudes.")
     return bool(pd.api.types.is_numeric_dtype(values))
@@ -215,17 +231,29 @@ def _numbers(values: pd.Series[Any], name: Any) -> NDArray[np.float64]:
             raise TypeError
         numbers = np.array(values.to_numpy(dtype=np.float64, na_value=np.nan))
     except (TypeError, ValueError):
-        raise InvalidDataError(
-            f"Column {name!r} held numbers when the model was fitted; it now holds {values.dtype} "
-            f"such as {values.iloc[0]!r}. Convert it with pandas.to_numeric."
-        ) from None
+        texts = values.astype(object)
+        numbers = np.array(pd.to_numeric(texts, errors="coerce"), dtype=np.float64)
+        strange = np.isnan(numbers) & texts.notna().to_numpy()
+        if strange.any():  # digits as text are numbers
+            row = int(strange.argmax())
+            raise InvalidDataError(
+                f"Column {name!r} held numbers when the model was fitted; it now holds "
+                f"{texts.iloc[row]!r} in row {_row(values, row)}. Write a number, or leave it empty "
+                'to have it imputed (in pandas: to_numeric with errors="coerce").'
+            ) from None
     if np.isinf(numbers).any():
         row = int(np.flatnonzero(np.isinf(numbers))[0])
         raise InvalidDataError(
             f"Column {name!r} must hold finite numbers or missing values; got {numbers[row]} in "
-            f"row {row}. Replace infinities by NaN to have them imputed, or drop the rows."
+            f"row {_row(values, row)}. Replace infinities by NaN to have them imputed, or drop the "
+            "rows."
         )
     return numbers
+
+
+def _row(table: pd.DataFrame | pd.Series[Any], place: int) -> int:
+    """Return the number of a row; a batch of a longer table goes on counting."""
+    return int(table.index[place]) if isinstance(table.index, pd.RangeIndex) else place
 
 
 def _codes(values: pd.Series[Any]) -> tuple[NDArray[Any], list[str]]:

@@ -33,6 +33,7 @@ from reliablenet.certificate.scored import class_indices
 from reliablenet.data.folds import Fold, Folds, cut_rows, fold_counts
 from reliablenet.errors import FoldWarning, InvalidDataError, NotCertifiedWarning
 from reliablenet.methods.decisions import Decisions, Outputs
+from reliablenet.methods.evidence import Evidence, fingerprint
 from reliablenet.metrics import Evaluation, evaluate
 
 
@@ -49,6 +50,10 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     selection_threshold_ : float
         The threshold that the selection fold suggests, fixed before the certification fold was
         opened; NaN where there was no selection fold.
+    evidence_ : Evidence
+        Score, prediction and truth of each row of the certification fold, without its features.
+    fingerprint_ : str
+        SHA-256 of all rows and labels given to `fit`.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if fitted on a data frame with text column names.
@@ -68,6 +73,8 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     threshold_: float
     certificate_: Certificate
     selection_threshold_: float
+    evidence_: Evidence
+    fingerprint_: str
 
     # What a method brings.
 
@@ -137,11 +144,14 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         -------
         self
         """
-        X, labels, random = self._begin(X, y)
-        folds = self._make_folds(X, labels, selection, certification, random)
+        rows, labels, random = self._begin(X, y)
+        folds, numbers = self._make_folds(rows, labels, selection, certification, random)
         self._warn_of_missing_classes(folds)
+        given = (pair for pair in (selection, certification) if pair is not None)
+        parts = (part for pair in given for part in _pair(pair))
+        self.fingerprint_ = fingerprint(X, y, *parts)
         self._fit_folds(folds.train, folds.selection, int(random.randint(2**31 - 1)))
-        self._fix_rule(folds)
+        self._fix_rule(folds, numbers)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -305,8 +315,11 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
 
     def _make_folds(
         self, X: Any, y: NDArray[Any], selection: Any, certification: Any, random: Any
-    ) -> Folds:
-        """Return folds whose labels are class indices, cutting those that were not given."""
+    ) -> tuple[Folds, NDArray[np.intp]]:
+        """Return folds whose labels are class indices, cutting those that were not given.
+
+        Also the numbers of the certification rows in X, -1 if that fold was given.
+        """
         indices = class_indices(y, self.classes_, "fit")
         given = [
             None if pair is None else self._check_fold(pair, name)
@@ -314,16 +327,17 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         ]
         counts = self._fold_counts(len(indices), [fold is not None for fold in given])
         parts = cut_rows(indices, counts, random)
-        return Folds(
+        folds = Folds(
             *(
                 Fold(_safe_indexing(X, part), indices[part]) if fold is None else fold
                 for fold, part in zip([None, *given], parts, strict=True)
             )
         )
+        return folds, parts[2] if given[1] is None else np.full(len(given[1]), -1)
 
     def _check_fold(self, pair: Any, name: str) -> Fold:
         try:
-            X, y = (pair.X, pair.y) if isinstance(pair, Fold) else pair
+            X, y = _pair(pair)
         except (TypeError, ValueError):
             raise parameter_error(name, "fit", "be a pair (X, y)", type(pair).__name__) from None
         X = self._check_rows(X, reset=False)
@@ -345,7 +359,7 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
                 FoldWarning,
             )
 
-    def _fix_rule(self, folds: Folds) -> None:
+    def _fix_rule(self, folds: Folds, numbers: NDArray[np.intp]) -> None:
         """Choose the threshold and open the certification fold, in this order unless monotone."""
         chosen = len(folds.selection) > 0
         self.selection_threshold_ = (
@@ -358,6 +372,7 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         else:
             fixed = self.selection_threshold_ if self.threshold == "selection" else self.threshold
             found = certify(*rows, float(fixed), self.alpha, self.rho, score=outputs.score)
+        self.evidence_ = Evidence.of(outputs, folds.certification, numbers)
         self._adopt(found)
         if not found.certified:
             acts = self.threshold_ < math.inf
@@ -374,6 +389,10 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         self.certificate_ = certificate
         acts = certificate.certified or self._acts_uncertified
         self.threshold_ = certificate.threshold if acts else math.inf
+
+
+def _pair(pair: Any) -> Any:
+    return (pair.X, pair.y) if isinstance(pair, Fold) else pair
 
 
 def check_labels(X: Any, y: Any, name: str) -> NDArray[Any]:

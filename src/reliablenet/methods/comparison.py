@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,9 +16,9 @@ from numpy.typing import NDArray
 from reliablenet.certificate import Certificate
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.certificate.threshold import certify_monotone
-from reliablenet.errors import MissingExtraError
+from reliablenet.errors import InvalidDataError, MissingExtraError, ReliableNetError
 from reliablenet.methods.base import SelectiveClassifier
-from reliablenet.metrics import Evaluation, Interval, RiskCoverageCurve
+from reliablenet.metrics import Evaluation, Interval, RiskCoverageCurve, risk_coverage_curve
 from reliablenet.metrics.curves import COLOURS
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 CLEAR, LIKELY = 0.95, 0.8  # shares of resamples from which we speak of a clear or likely winner
 LEVEL = 0.95
+FORMAT = "reliablenet-comparison/1"
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,8 @@ class MethodResult:
     Attributes
     ----------
     name : str
-    model : SelectiveClassifier
-        Fitted; it acts by its own rule.
+    model : SelectiveClassifier or None
+        Fitted; it acts by its own rule. None in a comparison that was read from JSON.
     rule : Certificate or None
         Of the rule that was fixed before the certification fold was opened, where there is one.
     certificate : Certificate
@@ -49,10 +51,12 @@ class MethodResult:
         Time to fit, that of a wrapped classifier included.
     notes : tuple of str
         Warnings that the fit gave.
+    kind : str
+        Name of the model's class, or of ours that it extends.
     """
 
     name: str
-    model: SelectiveClassifier
+    model: Any
     rule: Certificate | None
     certificate: Certificate
     evaluation: Evaluation
@@ -60,6 +64,12 @@ class MethodResult:
     rows: ScoredRows
     seconds: float
     notes: tuple[str, ...]
+    kind: str = ""
+
+    def __post_init__(self) -> None:
+        if self.model is not None:
+            ours = (c for c in type(self.model).__mro__ if c.__module__.startswith("reliablenet."))
+            object.__setattr__(self, "kind", next(ours).__name__)
 
     @property
     def certified_throughput(self) -> float:
@@ -77,7 +87,8 @@ class Recommendation:
         Empty if no method can be certified.
     model : SelectiveClassifier or None
         A copy of the fitted method whose threshold and certificate allow for the choice: among M
-        methods each is certified at rho / M, so that the best of them holds at rho.
+        methods each is certified at rho / M, so that the best of them holds at rho. None also in a
+        comparison that was read from JSON.
     certificate : Certificate or None
         That of ``model``.
     sureness : float
@@ -180,7 +191,8 @@ class Comparison:
             )
             return Recommendation("", None, None, math.nan, sentence)
         model = copy.copy(winner.model)
-        model._adopt(corrected)
+        if model is not None:
+            model._adopt(corrected)
         rival = self._runner_up()
         sureness = math.nan if rival is None else self._sureness(rival)
         sentence = self._sentence(winner, None if rival is None else results[rival], sureness)
@@ -218,16 +230,79 @@ class Comparison:
 
     def _on_constrained_training(self, winner: MethodResult) -> str:
         """Say whether constrained training paid, if it took part and something else won."""
-        from reliablenet.methods.reliable import ReliableClassifier
-
-        ours = [r for r in self.results.values() if isinstance(r.model, ReliableClassifier)]
-        if not ours or isinstance(winner.model, ReliableClassifier):
+        ours = [r for r in self.results.values() if r.kind == "ReliableClassifier"]
+        if not ours or winner.kind == "ReliableClassifier":
             return ""
         loss = winner.certified_throughput - ours[0].certified_throughput
         place = list(self.results).index(ours[0].name)
         if self._sureness(place) < LIKELY:
             return f" Constrained training ({ours[0].name}) shows no gain here."
         return f" Constrained training ({ours[0].name}) does not pay here: {loss:.3f} less."
+
+    def to_json(self) -> str:
+        """Return all but the fitted models as strict JSON, to be reported later.
+
+        Examples
+        --------
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from reliablenet.data import SyntheticBand
+        >>> import reliablenet as rn
+        >>> rows = SyntheticBand(seed=0).sample(2000)
+        >>> found = rn.compare(rows.X, rows.y, methods={"bayes": GaussianNB()}, resamples=20)
+        >>> again = Comparison.from_json(found.to_json())
+        >>> again.frame().equals(found.frame()), again.best().sentence == found.best().sentence
+        (True, True)
+        """
+        story = {
+            "format": FORMAT,
+            "alpha": self.alpha,
+            "rho": self.rho,
+            "results": [_result_to(result) for result in self.results.values()],
+            "failures": self.failures,
+            "draws": self.draws.tolist(),
+        }
+        return json.dumps(story, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Comparison:
+        """Read what `to_json` wrote; refuse a text whose certificates do not follow from its rows."""
+        try:
+            story = json.loads(text)
+            if story["format"] != FORMAT:
+                raise InvalidDataError(
+                    f"The comparison has the format {story['format']!r}; we read {FORMAT!r}."
+                )
+            results = [_result_from(one) for one in story["results"]]
+            draws = np.array(story["draws"], np.float64)
+            comparison = cls(
+                float(story["alpha"]),
+                float(story["rho"]),
+                {result.name: result for result in results},
+                {str(name): str(error) for name, error in story["failures"].items()},
+                draws,
+            )
+        except ReliableNetError:
+            raise
+        except Exception as error:  # whatever a foreign text makes its readers raise
+            raise InvalidDataError(
+                f"This is not the JSON of a comparison: {type(error).__name__}: {error}."
+            ) from error
+        comparison._check(len(results))
+        return comparison
+
+    def _check(self, n_results: int) -> None:
+        """Raise where what was read contradicts itself."""
+        if n_results == 0 or len(self.results) < n_results or len(self.draws) != n_results:
+            raise InvalidDataError(
+                "A comparison needs results of distinct names and one line of draws for each; got "
+                f"{n_results} results, {len(self.results)} names, {len(self.draws)} lines."
+            )
+        for result in self.results.values():
+            if result.certificate != certify_monotone(result.rows, self.alpha, self.rho):
+                raise InvalidDataError(
+                    f"The certificate of {result.name!r} does not follow from its rows: the text "
+                    "was altered."
+                )
 
     def plot(self) -> Figure:
         """Draw certified throughput with its interval, and the risk-coverage curves."""
@@ -269,3 +344,43 @@ class Comparison:
         for axes in (left, right):
             axes.spines[["top", "right"]].set_visible(False)
         return figure
+
+
+def _result_to(result: MethodResult) -> dict[str, Any]:
+    measured = result.evaluation.to_dict().items()
+    return {
+        "name": result.name,
+        "kind": result.kind,
+        "rule": None if result.rule is None else json.loads(result.rule.to_json()),
+        "certificate": json.loads(result.certificate.to_json()),
+        "evaluation": {name: None if math.isnan(value) else value for name, value in measured},
+        "score": result.rows.score.tolist(),
+        "wrong": "".join("1" if wrong else "0" for wrong in result.rows.wrong),
+        "any_score": result.rows.lowest != 0.0,
+        "seconds": result.seconds,
+        "notes": list(result.notes),
+    }
+
+
+def _result_from(story: dict[str, Any]) -> MethodResult:
+    score = np.array(story["score"], np.float64)
+    wrong = np.array([mark == "1" for mark in story["wrong"]])
+    measured: dict[str, Any] = {
+        name: math.nan if value is None else value for name, value in story["evaluation"].items()
+    }
+    rule = story["rule"]
+    return MethodResult(
+        name=story["name"],
+        model=None,
+        rule=None if rule is None else Certificate.from_json(json.dumps(rule)),
+        certificate=Certificate.from_json(json.dumps(story["certificate"])),
+        evaluation=Evaluation(**measured),
+        # The curve knows of a row only its score and whether it is wrong.
+        curve=risk_coverage_curve(
+            None, np.zeros(len(wrong), int), score=score, predicted=wrong * 1
+        ),
+        rows=ScoredRows(score, wrong, -math.inf if story["any_score"] else 0.0),
+        seconds=story["seconds"],
+        notes=tuple(story["notes"]),
+        kind=story["kind"],
+    )

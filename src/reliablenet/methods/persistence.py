@@ -27,6 +27,7 @@ from reliablenet.methods.archive import open_sealed, seal, sha256
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.deep_gamblers import DeepGamblersClassifier
 from reliablenet.methods.erm import ERMClassifier
+from reliablenet.methods.evidence import Evidence
 from reliablenet.methods.neural import NetworkFactory, NeuralClassifier
 from reliablenet.methods.posthoc import (
     CertifiedThreshold,
@@ -42,7 +43,7 @@ from reliablenet.training.history import EpochRecord, History
 from reliablenet.training.schedule import Schedule
 
 FORMAT = "reliablenet-model/1"
-COMMON_MEMBERS = ("manifest.json", "certificate.json")
+COMMON_MEMBERS = ("manifest.json", "certificate.json", "evidence.safetensors")
 NETWORK_MEMBERS = (*COMMON_MEMBERS, "weights.safetensors", "preprocessing.json", "history.json")
 ESTIMATOR_MEMBERS = (*COMMON_MEMBERS, "estimator.skops")
 NETWORK_CLASSES: dict[str, type[NeuralClassifier]] = {
@@ -99,8 +100,15 @@ def save(model: Any, path: str | Path) -> Path:
     while isinstance(core, WrappingClassifier):
         methods.append(core)
         core = core.estimator_
-    parts = {"certificate.json": model.certificate_.to_json().encode()}
-    manifest: dict[str, Any] = {"format": FORMAT, "versions": _versions()}
+    parts = {
+        "certificate.json": model.certificate_.to_json().encode(),
+        "evidence.safetensors": model.evidence_.to_bytes(),
+    }
+    manifest: dict[str, Any] = {
+        "format": FORMAT,
+        "versions": versions(),
+        "fingerprint": model.fingerprint_,
+    }
     if isinstance(core, NeuralClassifier):
         methods.append(core)
         shape = list(core.input_shape_)
@@ -158,6 +166,9 @@ def load(path: str | Path, *, network: NetworkFactory | None = None) -> Any:
             else:
                 model = _wrapper(described, model, path)
         model._adopt(Certificate.from_json(parts["certificate.json"].decode()))
+        model.evidence_ = Evidence.from_bytes(parts["evidence.safetensors"])
+        model.evidence_.check(model.certificate_, len(model.classes_))
+        model.fingerprint_ = str(manifest["fingerprint"])
     except ReliableNetError:
         raise
     except Exception as error:  # whatever a foreign file makes its readers raise, it is refused
@@ -236,7 +247,8 @@ def _class_of(described: dict[str, Any], known: dict[str, Any], path: Any) -> An
     return known[described["class"]]
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Return what a model was made with."""
     return {
         "reliablenet": __version__,
         "torch": torch.__version__,

@@ -1,0 +1,79 @@
+"""What a model file holds, as values and as lines to read."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from reliablenet.cli.printing import certificate_lines
+from reliablenet.cli.rows import find_encoder
+from reliablenet.data.files import sha256_of
+
+SHOWN = 8  # names of columns in a line
+
+
+def contents_of(model: Any, path: Path) -> dict[str, Any]:
+    """Return what is known of a loaded model and its file, which `load` has verified."""
+    with zipfile.ZipFile(path) as archive:
+        manifest = json.loads(archive.read("manifest.json"))
+    encoder = find_encoder(model)
+    network = next((m for m in _layers(model) if hasattr(m, "network_")), None)
+    return {
+        "method": " around ".join(type(layer).__name__ for layer in _layers(model)),
+        "network": None
+        if network is None
+        else {
+            "name": network.network if isinstance(network.network, str) else "your own",
+            "inputs": list(network.input_shape_),
+            "weights": sum(weight.numel() for weight in network.network_.parameters()),
+        },
+        "features": None
+        if encoder is None
+        else {
+            "numbers": encoder.numbers_,
+            "categories": encoder.categories_,
+            "left_out": dict(zip(encoder.dropped_, encoder.reasons_, strict=True)),
+        },
+        "classes": model.classes_,
+        "threshold": model.threshold_,
+        "certificate": model.certificate_.to_dict(),
+        "data_fingerprint": manifest["fingerprint"],
+        "versions": manifest["versions"],
+        "sha256": {"file": sha256_of(path)} | manifest["sha256"],
+    }
+
+
+def lines_of(model: Any, contents: dict[str, Any]) -> dict[str, str]:
+    """Return the contents as lines for a reader."""
+    lines = certificate_lines(model.certificate_) | {"method": contents["method"]}
+    if contents["network"]:
+        network = contents["network"]
+        inputs = "x".join(map(str, network["inputs"]))
+        lines["network"] = f"{network['name']}, {inputs} inputs, {network['weights']:,} weights"
+    if contents["features"]:
+        features = contents["features"]
+        for kind in ("numbers", "categories"):
+            if features[kind]:
+                lines[kind] = f"{len(features[kind])}: {_listed(features[kind])}"
+        for name, reason in features["left_out"].items():
+            lines[f"without {name}"] = reason
+    lines["classes"] = f"{len(model.classes_)}: {_listed(model.classes_)}"
+    lines["data"] = f"fingerprint {contents['data_fingerprint'][:16]}"
+    lines["made with"] = ", ".join(f"{name} {v}" for name, v in contents["versions"].items())
+    lines["sha256"] = contents["sha256"]["file"]
+    return lines
+
+
+def _layers(model: Any) -> list[Any]:
+    """Return a model and what it wraps, from the outside in."""
+    layers = [model]
+    while hasattr(layers[-1], "estimator_"):
+        layers.append(layers[-1].estimator_)
+    return layers
+
+
+def _listed(names: Any) -> str:
+    shown = ", ".join(str(name) for name in names[:SHOWN])
+    return shown if len(names) <= SHOWN else f"{shown}, ..."

@@ -1,0 +1,139 @@
+"""Options that commands share, and where settings come from.
+
+A setting is that of its flag, else of the environment, else of the file named by ``--config``, else
+its default. typer looks in this order by itself; `read_config` only hands it the file.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from reliablenet.errors import DataFileError, MissingExtraError
+
+
+def fraction(value: float | None) -> float | None:
+    """Refuse a share outside (0, 1), before anything is read."""
+    if value is not None and not 0.0 < value < 1.0:
+        hint = f" Did you mean {value / 100:g}?" if 1.0 <= value < 100.0 else ""
+        raise typer.BadParameter(f"must lie in (0, 1); got {value:g}.{hint}")
+    return value
+
+
+def threshold(value: str) -> str:
+    """Refuse a rule that no method knows."""
+    if value not in ("certified", "selection"):
+        try:
+            fits = 0.0 < float(value) <= 1.0
+        except ValueError:
+            fits = False
+        if not fits:
+            raise typer.BadParameter(f"must be certified, selection or a number; got {value}.")
+    return value
+
+
+def output(path: Path | None) -> Path | None:
+    """Refuse a place where no file can be written, before the work starts."""
+    if path is None or str(path) == "-":
+        return path
+    if path.is_dir():
+        raise typer.BadParameter(f"{path} is a folder; name a file.")
+    if not path.parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {path.parent}; make it first.")
+    if not os.access(path.parent, os.W_OK):
+        raise typer.BadParameter(f"the folder {path.parent} cannot be written to.")
+    return path
+
+
+def page(path: Path | None) -> Path | None:
+    """Refuse a page that cannot be drawn or written, before the work starts."""
+    if path is not None and find_spec("jinja2") is None:
+        raise MissingExtraError("A report needs jinja2: pip install 'reliablenet[report]'")
+    return output(path)
+
+
+def read_config(context: typer.Context, path: Path | None) -> Path | None:
+    """Take the settings of a TOML file for defaults."""
+    if path is None:
+        return None
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataFileError(f"There is no file {path}.") from None
+    except (OSError, ValueError) as error:
+        raise typer.BadParameter(f"{path} is not a TOML file: {error}") from None
+    known = {str(parameter.name) for parameter in context.command.params} - {"config", "data"}
+    strangers = sorted(values.keys() - known)
+    if strangers:
+        raise typer.BadParameter(f"{path} sets {strangers}; known are {sorted(known)}.")
+    context.default_map = {name: _plain(value) for name, value in values.items()}
+    return path
+
+
+def names(text: str) -> list[str]:
+    """Return the names in a text with commas between."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _plain(value: Any) -> Any:
+    return ",".join(str(item) for item in value) if isinstance(value, list) else value
+
+
+Data = Annotated[
+    str,
+    typer.Argument(
+        help="CSV, TSV or Parquet, also compressed; - for standard input.", metavar="DATA"
+    ),
+]
+Model = Annotated[Path, typer.Argument(help="A model file, as train writes it.", metavar="MODEL")]
+Target = Annotated[str, typer.Option(help="The column to predict.")]
+Drop = Annotated[str, typer.Option(help="Columns that are no features, with commas between.")]
+Alpha = Annotated[
+    float,
+    typer.Option(
+        envvar="RELIABLENET_ALPHA",
+        callback=fraction,
+        help="Budget: the share of all rows that may be acted on wrongly.",
+    ),
+]
+Rho = Annotated[
+    float,
+    typer.Option(
+        envvar="RELIABLENET_RHO",
+        callback=fraction,
+        help="Allowed probability that the certificate is wrong.",
+    ),
+]
+MaybeAlpha = Annotated[
+    float | None,
+    typer.Option(
+        envvar="RELIABLENET_ALPHA", callback=fraction, help="Budget; that of the model, or 0.05."
+    ),
+]
+MaybeRho = Annotated[
+    float | None,
+    typer.Option(
+        envvar="RELIABLENET_RHO",
+        callback=fraction,
+        help="Allowed probability that the certificate is wrong; that of the model, or 0.05.",
+    ),
+]
+Seed = Annotated[int, typer.Option(envvar="RELIABLENET_SEED", min=0, help="Decides all chance.")]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        envvar="RELIABLENET_CONFIG",
+        is_eager=True,
+        callback=read_config,
+        help="A TOML file with settings, such as alpha = 0.02; a flag or the environment goes first.",
+    ),
+]
+Report = Annotated[
+    Path | None, typer.Option(callback=page, help="Write a page to look at: one HTML file.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]

@@ -1,0 +1,71 @@
+"""`reliablenet plan`: how many rows a certificate takes, and what the rows at hand can prove."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from reliablenet.cli import options
+
+
+def plan(
+    alpha: options.Alpha = 0.05,
+    rho: options.Rho = 0.05,
+    expected_jcw: Annotated[
+        float,
+        typer.Option(help="The share of all rows that the rule is expected to act on wrongly."),
+    ] = 0.0,
+    power: Annotated[
+        float, typer.Option(callback=options.fraction, help="Wanted chance of being certified.")
+    ] = 0.9,
+    rows: Annotated[
+        int | None, typer.Option(min=1, help="Certification rows at hand: what can they prove?")
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Tell how many certification rows a budget needs, before any is labelled.
+
+    Example: reliablenet plan --alpha 0.05 --expected-jcw 0.03
+
+    Example: reliablenet plan --alpha 0.05 --rows 400
+    """
+    from reliablenet.certificate import (
+        certification_power,
+        clopper_pearson_upper,
+        largest_certifiable_errors,
+        rows_needed,
+    )
+    from reliablenet.cli.printing import percent, show, show_json
+
+    needed = rows_needed(alpha, rho, expected_jcw, power)
+    result: dict[str, object] = {
+        "alpha": alpha,
+        "rho": rho,
+        "expected_jcw": expected_jcw,
+        "power": power,
+        "rows_needed": needed,
+    }
+    truth = (
+        "never acts wrongly" if expected_jcw == 0 else f"acts wrongly on {percent(expected_jcw)}"
+    )
+    sentence = (
+        f"{needed:,} certification rows show, with a chance of at least {percent(power)}, that a rule which "
+        f"{truth} keeps {percent(alpha)} (confidence {percent(1 - rho)})."
+    )
+    lines = {}
+    if rows is not None:
+        most = largest_certifiable_errors(rows, alpha, rho)
+        chance = certification_power(rows, alpha, rho, expected_jcw)
+        bound = float(clopper_pearson_upper(0, rows, rho))
+        result |= {"rows": rows, "most_errors": most, "chance": chance, "least_bound": bound}
+        lines[f"{rows:,} rows"] = (
+            f"afford {most} wrong actions; chance of a certificate {percent(chance)}"
+            if most >= 0
+            else f"cannot certify {percent(alpha)}, not even without a wrong action"
+        )
+        lines["at best"] = f"they bound JCW by {bound:.4g} (no wrong action)"
+    if as_json:
+        show_json(result)
+    else:
+        show(sentence, lines)

@@ -1,0 +1,60 @@
+"""`reliablenet predict`: act or defer, row by row, for tables of any size."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reliablenet.cli import options
+from reliablenet.cli.running import note
+
+
+def predict(
+    model: options.Model,
+    data: options.Data,
+    out: Annotated[
+        Path,
+        typer.Option(callback=options.output, help="Where decisions go; - for standard output."),
+    ],
+    as_json: options.AsJson = False,
+) -> None:
+    """Write a label, a confidence and whether to act on it for each row of a table, as CSV.
+
+    Rows with accepted = False are for a person to decide. The table is read in batches.
+
+    Example: reliablenet predict model.rnet new.csv --out decisions.csv
+    """
+    from contextlib import nullcontext
+
+    from reliablenet._files import open_atomically
+    from reliablenet.cli.printing import percent, show_json
+    from reliablenet.cli.rows import decide_batches, load_model
+    from reliablenet.data.tables import local_file
+
+    piped = str(out) == "-"
+    if piped and as_json:
+        raise typer.BadParameter("--json needs standard output for itself: give --out a file.")
+    fitted = load_model(model)
+    rows = accepted = 0
+    target = nullcontext(sys.stdout.buffer) if piped else open_atomically(out)
+    with local_file(data) as path, target as file:
+        for decisions in decide_batches(fitted, path):
+            decisions.to_frame().to_csv(file, header=rows == 0, index=False, lineterminator="\n")
+            rows += len(decisions)
+            accepted += int(decisions.accepted.sum())
+        file.flush()
+    summary = {"rows": rows, "accepted": accepted, "deferred": rows - accepted, "out": str(out)}
+    if as_json:
+        show_json(summary)
+        return
+    if fitted.threshold_ == float("inf"):
+        note(f"the model has no certificate and defers every row: {fitted.certificate_.reason}.")
+    place = "" if piped else f" Decisions are in {out}."
+    typer.echo(
+        f"Acts on {accepted:,} of {rows:,} rows ({percent(accepted / rows)}), defers "
+        f"{rows - accepted:,}.{place}",
+        err=piped,
+    )

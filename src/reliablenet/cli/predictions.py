@@ -1,0 +1,97 @@
+"""A file with the predictions of any model: labels and scores, or probabilities."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from reliablenet._checks import check_finite
+from reliablenet.certificate.scored import ScoredRows, score_rows
+from reliablenet.cli.rows import check_labels
+from reliablenet.data.tables import label_texts, read_batches
+from reliablenet.errors import InvalidDataError
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Where the truth and the predictions of a file are.
+
+    Attributes
+    ----------
+    path : Path
+    label : str
+        Column with the truth.
+    predicted, score : str
+        Columns with the predicted label and its confidence, or
+    proba : tuple of str
+        columns with the probabilities of the classes.
+    """
+
+    path: Path
+    label: str
+    predicted: str = ""
+    score: str = ""
+    proba: tuple[str, ...] = ()
+
+    def read(self) -> Iterator[ScoredRows]:
+        """Yield scores and verdicts, batch by batch, anew whenever it is called."""
+        answers = list(self.proba) or [self.predicted, self.score]
+        columns = list(dict.fromkeys([self.label, *answers]))
+        classes: NDArray[Any] | None = None
+        for frame in read_batches(self.path, columns, text={self.label, self.predicted}):
+            labels = check_labels(frame[self.label], self.label)
+            if not self.proba:
+                wrong = label_texts(frame[self.predicted]) != labels
+                yield ScoredRows(_numbers(frame[self.score], self.score), wrong, -math.inf)
+                continue
+            table = np.column_stack([_numbers(frame[name], name) for name in self.proba])
+            if classes is None:
+                classes = name_classes(self.proba, sorted(set(labels)), self.label)
+            yield score_rows(table, labels, classes=classes, owner="certify")
+
+
+def name_classes(columns: Sequence[str], labels: Sequence[str], target: str) -> NDArray[Any]:
+    """Return which label each probability column stands for.
+
+    By their names, by what differs in their names, or by position, whichever knows all labels.
+
+    Examples
+    --------
+    >>> name_classes(["p_no", "p_yes"], ["no"], "y").tolist()
+    ['no', 'yes']
+    >>> name_classes(["low", "high"], ["0", "1"], "y").tolist()
+    ['0', '1']
+    """
+    # Names in order: what the first and the last begin with alike, all begin with.
+    first, *_, last = sorted(columns)
+    common = next(
+        (i for i, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), 0
+    )
+    positions = [str(place) for place in range(len(columns))]
+    for names in (columns, [name[common:] for name in columns], positions):
+        classes = label_texts(np.array(names, object))
+        if set(labels) <= set(classes):
+            return classes
+    raise InvalidDataError(
+        f"The labels in {target!r}, such as {list(labels)[:5]}, are neither the names nor the "
+        f"numbers of the probability columns {list(columns)}. Name the columns after the classes."
+    )
+
+
+def _numbers(values: pd.Series[Any], column: str) -> NDArray[np.float64]:
+    try:
+        numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError):
+        raise InvalidDataError(
+            f"Column {column!r} must hold numbers; it holds text such as "
+            f"{values.dropna().iloc[0]!r}."
+        ) from None
+    check_finite(column, numbers, "certify")
+    return numbers

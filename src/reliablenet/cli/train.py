@@ -1,0 +1,69 @@
+"""`reliablenet train`: from a table to a model with a certificate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reliablenet.cli import options
+from reliablenet.cli.running import REFUSED
+
+
+def train(
+    data: options.Data,
+    target: options.Target,
+    out: Annotated[Path, typer.Option(callback=options.output, help="The model file to write.")],
+    alpha: options.Alpha = 0.05,
+    rho: options.Rho = 0.05,
+    threshold: Annotated[
+        str,
+        typer.Option(
+            envvar="RELIABLENET_THRESHOLD",
+            callback=options.threshold,
+            help="When to act: certified (the lowest that can be certified), selection, or a number.",
+        ),
+    ] = "certified",
+    network: Annotated[
+        str, typer.Option(envvar="RELIABLENET_NETWORK", help="The network; mlp for tables.")
+    ] = "mlp",
+    drop: options.Drop = "",
+    seed: options.Seed = 0,
+    report: options.Report = None,
+    config: options.Config = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Train a classifier that acts or defers, and certify it on rows that it has not seen.
+
+    Exit code 3 if no certificate could be had; model and report are written all the same.
+
+    Example: reliablenet train loans.csv --target default --alpha 0.02 --out model.rnet
+    """
+    import reliablenet as rn
+    from reliablenet.cli.printing import certificate_lines, show, show_json, verdict
+    from reliablenet.data.folds import CERTIFICATION_LIMIT
+    from reliablenet.data.tables import local_file, read_table
+    from reliablenet.data.target import take_target
+
+    with local_file(data) as path:
+        table = read_table(path)
+        features, labels = take_target(table, target, options.names(drop), name=path.name)
+    rule = threshold if threshold in ("certified", "selection") else float(threshold)
+    model = rn.ReliableClassifier(alpha, rho, rule, network=network, random_state=seed)
+    model.fit(features, labels)
+    model.save(out)
+    found, acts = model.certificate_, model.threshold_ < float("inf")
+    lines = certificate_lines(found, share=CERTIFICATION_LIMIT) | {"model": str(out)}
+    if report is not None:
+        from reliablenet.report import model_page, write_page
+
+        write_page(model_page(model), report)
+        lines["report"] = str(report)
+    lines["next"] = f"reliablenet predict {out} NEW-ROWS.csv --out decisions.csv"
+    if as_json:
+        show_json({"acts": acts, "certificate": found.to_dict()} | lines)
+    else:
+        show(verdict(found, "the model", acts=acts), lines)
+    if not found.certified:
+        raise typer.Exit(REFUSED)

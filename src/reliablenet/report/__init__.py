@@ -1,0 +1,8 @@
+"""Reports: one self-contained HTML page for a model, a comparison or a benchmark."""
+
+from reliablenet.report.benchmark import benchmark_page
+from reliablenet.report.comparison import comparison_page
+from reliablenet.report.model import model_page
+from reliablenet.report.page import write_page
+
+__all__ = ["benchmark_page", "comparison_page", "model_page", "write_page"]

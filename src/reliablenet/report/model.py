@@ -1,0 +1,219 @@
+"""The page of one model."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from reliablenet._checks import parameter_error
+from reliablenet.certificate import Certificate
+from reliablenet.methods import Comparison, SelectiveClassifier
+from reliablenet.methods.persistence import versions
+from reliablenet.metrics import risk_coverage_curve
+from reliablenet.report import text
+from reliablenet.report.calibration import calibration_charts, reliability_bins
+from reliablenet.report.charts import marked_numbers
+from reliablenet.report.curves import (
+    COLUMNS,
+    distinct_curves,
+    explorer_chart,
+    risk_coverage_chart,
+    written_points,
+)
+from reliablenet.report.operating import OperatingPoints, operating_points
+from reliablenet.report.page import render
+from reliablenet.report.rows import accepted_mistakes, fold_rows, group_table, least_sure
+from reliablenet.report.training import history_charts
+from reliablenet.report.verdict import remedy, verdict
+
+KINDS = {
+    "fixed": "the rule was set before the fold was opened",
+    "monotone": "the threshold was chosen on the fold itself, which costs nothing because a higher "
+    "threshold never acts on more rows",
+}
+
+
+def model_page(
+    model: SelectiveClassifier,
+    *,
+    table: Any = None,
+    labels: Any = None,
+    groups: Any = None,
+    comparison: Comparison | None = None,
+    title: str | None = None,
+) -> str:
+    """Return a page on a fitted model: its verdict, certificate, operating points and mistakes.
+
+    Parameters
+    ----------
+    model : SelectiveClassifier
+        Fitted or loaded.
+    table : data frame or array, optional
+        The table given to `fit` (or the certification fold, if `fit` was given that by itself): the
+        page then shows the columns of the rows it lists. They are the data; mind who reads it.
+    labels : array-like, optional
+        Labels of the table; with them it is checked that it is the one given to `fit`.
+    groups : str, array-like or mapping, optional
+        A column of the table, a group for each of its rows, or fresh rows (X, y) by group.
+    comparison : Comparison, optional
+        Whose methods are drawn beside the model.
+    title : str, optional
+        By default the name of the class.
+
+    Returns
+    -------
+    str
+        HTML that needs no other file and no network.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import reliablenet as rn
+    >>> from reliablenet.data import SyntheticBand
+    >>> rows = SyntheticBand(seed=0).sample(4000)
+    >>> clf = rn.CertifiedThreshold(LogisticRegression(), random_state=0).fit(rows.X, rows.y)
+    >>> page = model_page(clf, title="Band")
+    >>> page[:15], "at most 5\u202f% of all rows" in page
+    ('<!DOCTYPE html>', True)
+    """
+    if not isinstance(model, SelectiveClassifier):
+        raise parameter_error(
+            "model",
+            "model_page",
+            "be a method of this library",
+            type(model).__name__,
+            "Put CertifiedThreshold around a classifier of another kind.",
+        )
+    check_is_fitted(model, ["evidence_", "certificate_"])
+    certificate, evidence = model.certificate_, model.evidence_
+    rows = fold_rows(model, table, labels)
+    own = (certificate.threshold, model.threshold_, model.selection_threshold_)
+    points = operating_points(evidence.scored(), certificate.alpha, certificate.rho, own)
+    acts = model.threshold_ < math.inf
+    mistakes, n_mistakes = accepted_mistakes(model, rows)
+    bins = reliability_bins(evidence.confidence, ~evidence.wrong)
+    history = _history(model)
+    return render(
+        "model.html",
+        title=title or type(model).__name__,
+        method=type(model).__name__,
+        certificate=certificate,
+        state="granted" if certificate.certified else "acting" if acts else "refused",
+        verdict=verdict(certificate, acts),
+        remedy=remedy(certificate, points),
+        facts=certificate_facts(certificate),
+        certificate_json=certificate.to_json(),
+        certificate_hash=json.loads(certificate.to_json())["sha256"],
+        scale=budget_scale(certificate),
+        **_explorer(points, model.threshold_),
+        curves=_curves(model, comparison),
+        calibration=calibration_charts(bins),
+        ece=text.percent(bins.ece, 2),
+        history=None if history is None else history_charts(history),
+        stopped="" if history is None else history.stopped,
+        advice="" if history is None else history.advice(),
+        mistakes=mistakes,
+        n_mistakes=n_mistakes,
+        least_sure=least_sure(model, rows),
+        has_columns=rows.table is not None,
+        given=bool((evidence.row < 0).any()),
+        groups=None if groups is None else group_table(model, rows, groups),
+        fresh_groups=isinstance(groups, Mapping),
+        settings=_settings(model),
+        versions=versions(),
+        fingerprint=model.fingerprint_,
+        classes=[str(name) for name in model.classes_],
+        text=text,
+    )
+
+
+def certificate_facts(certificate: Certificate) -> list[tuple[str, str, str]]:
+    """Return name, value and meaning of each part of a certificate."""
+    c = certificate
+    return [
+        ("K", text.count(c.errors), "rows acted on and wrong"),
+        ("n", text.count(c.n), "rows of the certification fold, seen once"),
+        ("JCW", text.percent(c.jcw, 2), "observed share acted on and wrong, K / n"),
+        (
+            "Upper bound",
+            text.percent_up(c.upper_bound, c.alpha),
+            "one-sided Clopper-Pearson bound of the true share",
+        ),
+        ("alpha", text.budget(c.alpha), "the budget that was named beforehand"),
+        ("rho", text.budget(c.rho), "allowed probability that the certificate fails"),
+        (
+            "Threshold",
+            text.threshold(c.threshold),
+            f"rows with a score at or above it are acted on; exactly {c.threshold!r}"
+            if math.isfinite(c.threshold)
+            else "every row is deferred"
+            if c.threshold > 0
+            else "every row is acted on",
+        ),
+        ("Kind", c.kind, KINDS[c.kind]),
+    ]
+
+
+def budget_scale(certificate: Certificate) -> dict[str, float]:
+    """Return where observed JCW, bound and budget lie on one bar, in percent of it."""
+    full = 1.15 * max(certificate.upper_bound, certificate.alpha)
+    values = {"jcw": certificate.jcw, "bound": certificate.upper_bound, "alpha": certificate.alpha}
+    return {name: 100 * value / full for name, value in values.items()}
+
+
+def _explorer(points: OperatingPoints, threshold: float) -> dict[str, Any]:
+    """Return what the explorer shows: every point as text, and where it starts."""
+    at = points.place(threshold)
+    written = written_points(points)
+    region = points.certified
+    start = int(region.argmax()) if region.any() else len(points)
+    return {
+        "points": {"start": at, "columns": written},
+        "now": {name: written[name][at] for name in COLUMNS},
+        "at": at,
+        "last": len(points) - 1,
+        "region": 100 * start / (len(points) - 1),
+        "marker": 100 * at / (len(points) - 1),
+        "certified_from": text.threshold(points.certified_from) if region.any() else "",
+        "certified_coverage": written["coverage"][min(start, len(points) - 1)],
+        "explorer": explorer_chart(points, written, at),
+    }
+
+
+def _curves(model: SelectiveClassifier, comparison: Comparison | None) -> Any:
+    evidence = model.evidence_
+    truth = np.zeros(len(evidence), int)
+    own = risk_coverage_curve(
+        None, truth, score=evidence.score, predicted=evidence.wrong.astype(int)
+    )
+    curves = {"this model": own}
+    if comparison is not None:
+        curves |= {name: result.curve for name, result in comparison.results.items()}
+        curves = distinct_curves(curves)
+    coverage = model.certificate_.coverage
+    acts = 0.0 < coverage < 1.0 and model.threshold_ < math.inf
+    return risk_coverage_chart(curves, {"acts up to here": coverage} if acts else None)
+
+
+def _history(model: Any) -> Any:
+    """Return the history of the network, also through rules around it."""
+    while not hasattr(model, "history_") and hasattr(model, "estimator_"):
+        model = model.estimator_
+    history = getattr(model, "history_", None)
+    return history if getattr(history, "records", None) else None
+
+
+def _settings(model: Any) -> list[tuple[str, Any]]:
+    """Return the settings of a method and of what it wraps, layer by layer."""
+    layers = []
+    while model is not None:
+        known = model.get_params(deep=False) if hasattr(model, "get_params") else {}
+        rows = [[name, repr(value)] for name, value in known.items() if name != "estimator"]
+        layers.append((type(model).__name__, marked_numbers(["Setting", "Value"], rows)))
+        model = getattr(model, "estimator_", None)
+    return layers

@@ -1,0 +1,115 @@
+"""Batches give the certificate that the same rows give in memory."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reliablenet.certificate import certified_threshold, certify
+from reliablenet.certificate.scored import ScoredRows, score_rows
+from reliablenet.certificate.streaming import certified_threshold_batches, certify_batches
+from reliablenet.errors import InvalidDataError, InvalidParameterError
+
+
+def cut(rows: ScoredRows, size: int) -> list[ScoredRows]:
+    return [
+        ScoredRows(rows.score[i : i + size], rows.wrong[i : i + size], rows.lowest)
+        for i in range(0, rows.n, size)
+    ]
+
+
+@st.composite
+def tables(draw) -> tuple[np.ndarray, np.ndarray, float, float, int]:
+    """Scores with ties and neighbouring floats, labels, alpha, rho, and a batch size."""
+    n = draw(st.integers(1, 400))
+    seed = draw(st.integers(0, 2**32 - 1))
+    rng = np.random.default_rng(seed)
+    score = rng.choice(rng.uniform(0.0, 1.0, draw(st.integers(1, 60))), n)
+    score = np.where(
+        rng.random(n) < draw(st.sampled_from([0.0, 0.5])), np.nextafter(score, 2), score
+    )
+    if draw(st.booleans()):
+        score = rng.permutation(n) / n  # no ties at all
+    wrong = rng.random(n) < draw(st.sampled_from([0.0, 0.01, 0.1, 0.5, 1.0]))
+    alpha = draw(st.sampled_from([0.01, 0.05, 0.2, 0.6, 0.95]))
+    rho = draw(st.sampled_from([0.01, 0.05, 0.5, 0.9]))
+    return score, wrong, alpha, rho, draw(st.integers(1, n))
+
+
+@given(tables())
+def test_the_monotone_certificate_is_that_of_memory(table) -> None:
+    score, wrong, alpha, rho, size = table
+    y, predicted = np.zeros(len(score), int), wrong.astype(int)
+    expected = certified_threshold(None, y, alpha, rho, score=score, predicted=predicted)
+    batches = cut(ScoredRows(score, wrong, -math.inf), size)
+    assert certified_threshold_batches(lambda: iter(batches), alpha, rho) == expected
+
+
+@given(tables())
+def test_probabilities_give_the_same_in_batches(table) -> None:
+    score, wrong, alpha, rho, size = table
+    top = 0.5 + score / 2
+    proba, y = np.column_stack([top, 1 - top]), wrong.astype(int)
+    batches = cut(score_rows(proba, y, owner="test"), size)
+    assert certified_threshold_batches(lambda: batches, alpha, rho) == certified_threshold(
+        proba, y, alpha, rho
+    )
+    assert certify_batches(batches, 0.8, alpha, rho) == certify(proba, y, 0.8, alpha, rho)
+
+
+@given(tables(), st.sampled_from([-math.inf, 0.0, 0.3, 0.5, 1.0, math.inf]))
+def test_the_fixed_certificate_is_that_of_memory(table, threshold) -> None:
+    score, wrong, alpha, rho, size = table
+    expected = certify(
+        None, np.zeros(len(score)), threshold, alpha, rho, score=score, predicted=wrong * 1.0
+    )
+    assert certify_batches(
+        cut(ScoredRows(score, wrong, -math.inf), size), threshold, alpha, rho
+    ) == (expected)
+
+
+def test_one_pass_is_enough_where_no_or_every_row_may_be_accepted() -> None:
+    calls = []
+
+    def read(n: int) -> list[ScoredRows]:
+        calls.append(n)
+        return [ScoredRows(np.linspace(0, 1, n), np.zeros(n, bool), -math.inf)]
+
+    assert certified_threshold_batches(lambda: read(40)).threshold == math.inf
+    assert certified_threshold_batches(lambda: read(59)).threshold == -math.inf
+    assert calls == [40, 59]
+
+
+def test_rows_that_change_between_the_passes_are_refused() -> None:
+    rows = ScoredRows(np.linspace(0, 1, 200), np.arange(200) % 2 == 0, -math.inf)
+    looks = iter([[rows], [rows, rows]])
+    with pytest.raises(InvalidDataError, match="200 at first, 400 on the second look"):
+        certified_threshold_batches(lambda: next(looks))
+
+
+def test_no_rows_and_bad_settings_are_refused() -> None:
+    with pytest.raises(InvalidDataError, match="certify_batches needs rows; got 0"):
+        certify_batches([], 0.5)
+    with pytest.raises(InvalidDataError, match="certified_threshold_batches needs rows"):
+        certified_threshold_batches(list)
+    with pytest.raises(InvalidParameterError, match=r"`alpha` of certify_batches .* mean 0.05"):
+        certify_batches([], 0.5, alpha=5)
+    with pytest.raises(InvalidParameterError, match=r"`threshold` .* must be a number; got nan"):
+        certify_batches([], math.nan)
+
+
+def test_streaming_needs_neither_torch_nor_pandas() -> None:
+    code = (
+        "import sys, reliablenet.certificate.streaming;"
+        "sys.exit(str({'torch', 'pandas', 'pyarrow'} & set(sys.modules) or ''))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert found.stderr.strip() == ""

@@ -1,0 +1,191 @@
+"""`reliablenet train` and `predict`, as typed."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+import reliablenet as rn
+from reliablenet.data.tables import read_table
+from reliablenet.data.target import take_target
+from reliablenet.errors import ColumnWarning
+
+
+def test_train_prints_verdict_reason_files_and_the_next_command(trained, loans) -> None:
+    lines = trained.stdout.splitlines()
+    assert lines[0].startswith("Certified: the model acts on ")
+    assert "wrongly on at most 10% of all rows from this source (confidence 95%)" in lines[0]
+    model = rn.load(loans / "model.rnet")
+    assert lines[1] == f"  because  {model.certificate_.reason}"
+    assert lines[3:5] == [f"  model    {loans}/model.rnet", f"  report   {loans}/page.html"]
+    assert lines[5].startswith(f"  next     reliablenet predict {loans}/model.rnet ")
+    assert (loans / "page.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_train_notes_on_stderr_what_it_leaves_out(trained, loans) -> None:
+    notes = [line for line in trained.stderr.splitlines() if "is left out" in line]
+    assert [line.split("'")[1] for line in notes] == ["customer_id", "opened", "note"]
+    encoder = rn.load(loans / "model.rnet").encoder_
+    assert encoder.numbers_ == ["debt", "member"]
+    assert encoder.categories_ == ["job", "code"]
+    assert encoder.dropped_ == ["customer_id", "opened", "note", "empty", "same"]
+
+
+def test_train_is_the_library_with_the_same_seed(trained, loans) -> None:
+    X, y = take_target(read_table(loans / "loans.csv"), "default")
+    with pytest.warns((ColumnWarning, rn.ConstraintWarning)):
+        ours = rn.ReliableClassifier(alpha=0.1, random_state=0).fit(X, y)
+    assert ours.certificate_ == rn.load(loans / "model.rnet").certificate_
+
+
+def test_predict_gives_what_the_model_decides(trained, loans, call, tmp_path) -> None:
+    result = call("predict", loans / "model.rnet", loans / "new.csv", "--out", tmp_path / "d.csv")
+    assert result.exit_code == 0, result.output
+    made = pd.read_csv(tmp_path / "d.csv")
+    assert made.columns.tolist() == ["label", "confidence", "accepted"]
+    model = rn.load(loans / "model.rnet")
+    rows = pd.read_csv(loans / "new.csv", dtype={"code": str})
+    rows["member"] = rows["member"].astype("boolean")
+    expected = model.decide(rows.reindex(columns=model.feature_names_in_)).to_frame()
+    pd.testing.assert_frame_equal(made, expected, check_dtype=False)
+    accepted = int(expected["accepted"].sum())
+    assert f"Acts on {accepted} of 300 rows" in result.stdout
+    assert 0 < accepted < 300
+
+
+def test_predict_in_batches_is_predict_at_once(trained, loans, call, tmp_path, monkeypatch) -> None:
+    whole = call(
+        "predict", loans / "model.rnet", loans / "new.csv", "--out", tmp_path / "whole.csv"
+    )
+    monkeypatch.setattr("reliablenet.data.tables.read_batches.__defaults__", (None, 7))
+    parts = call(
+        "predict", loans / "model.rnet", loans / "new.csv", "--out", tmp_path / "parts.csv"
+    )
+    assert (whole.exit_code, parts.exit_code) == (0, 0)
+    assert (tmp_path / "whole.csv").read_bytes() == (tmp_path / "parts.csv").read_bytes()
+
+
+def test_parquet_gives_the_same_decisions_as_csv(trained, loans, call, tmp_path) -> None:
+    pytest.importorskip("pyarrow")
+    table = pd.read_csv(loans / "new.csv", dtype={"code": str})
+    table["member"] = table["member"].astype("boolean")
+    table.to_parquet(tmp_path / "new.parquet")
+    for source in (loans / "new.csv", tmp_path / "new.parquet"):
+        out = tmp_path / f"{source.suffix[1:]}.out"
+        assert call("predict", loans / "model.rnet", source, "--out", out).exit_code == 0
+    assert (tmp_path / "csv.out").read_bytes() == (tmp_path / "parquet.out").read_bytes()
+
+
+def test_predict_as_json(trained, loans, call, tmp_path) -> None:
+    out = tmp_path / "d.csv"
+    result = call("predict", loans / "model.rnet", loans / "new.csv", "--out", out, "--json")
+    found = json.loads(result.stdout)
+    assert found["rows"] == 300 == found["accepted"] + found["deferred"]
+
+
+def test_a_refused_certificate_writes_all_files_and_says_what_would_grant_it(
+    loans, call, tmp_path
+) -> None:
+    table = pd.read_csv(loans / "loans.csv").head(90)
+    table.to_csv(tmp_path / "few.csv", index=False)
+    out, page = tmp_path / "m.rnet", tmp_path / "p.html"
+    result = call(
+        "train", tmp_path / "few.csv", "--target", "default", "--out", out, "--report", page
+    )
+    assert result.exit_code == 3
+    assert result.stdout.startswith("Not certified: the model defers every row.\n")
+    assert "  because  0 errors in 36 rows bound JCW by " in result.stdout
+    assert "  needed   59 certification rows or more, about 148 rows in all" in result.stdout
+    assert page.exists()
+    told = call("predict", out, loans / "new.csv", "--out", tmp_path / "d.csv")
+    assert told.exit_code == 0
+    assert "Acts on 0 of 300 rows" in told.stdout
+    assert "note: the model has no certificate and defers every row: 0 errors in 36" in told.stderr
+    again = call("train", tmp_path / "few.csv", "--target", "default", "--out", out, "--json")
+    assert again.exit_code == 3
+    found = json.loads(again.stdout)
+    assert (found["acts"], found["certificate"]["certified"]) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["absent.csv", "--target", "y", "--out", "m"], 5, "error: There is no file absent.csv."),
+        (["loans.csv", "--target", "defualt", "--out", "m"], 2, "Did you mean 'default'?"),
+        (["loans.csv", "--target", "debt", "--out", "m"], 2, "error: The target 'debt' is missing"),
+        (["loans.csv", "--target", "customer_id", "--out", "m"], 2, "too many to learn"),
+        (["loans.csv", "--target", "same", "--out", "m"], 2, "holds a single value, x"),
+        (
+            ["loans.csv", "--target", "default", "--drop", "nt", "--out", "m"],
+            2,
+            "has no column 'nt'",
+        ),
+        (["loans.csv", "--target", "default", "--out", "no/m"], 2, "there is no folder no"),
+        (["loans.csv", "--target", "default", "--out", "."], 2, "is a folder; name a file"),
+        (["loans.csv", "--target", "default"], 2, "Missing option '--out'"),
+        (
+            ["loans.csv", "--target", "default", "--out", "m", "--alpha", "5"],
+            2,
+            "Did you mean 0.05",
+        ),
+        (
+            ["loans.csv", "--target", "default", "--out", "m", "--rho", "x"],
+            2,
+            "Invalid value for '--rho'",
+        ),
+        (
+            ["loans.csv", "--target", "default", "--out", "m", "--threshold", "2"],
+            2,
+            "selection or a",
+        ),
+        (["loans.csv", "--target", "default", "--out", "m", "--network", "gpt"], 2, "`network` of"),
+        (
+            ["loans.csv", "--target", "default", "--out", "m", "--seed", "-1"],
+            2,
+            "Invalid value for '--seed'",
+        ),
+    ],
+)
+def test_mistakes_are_one_clean_message(loans, call, monkeypatch, arguments, code, message) -> None:
+    monkeypatch.chdir(loans)
+    monkeypatch.setenv("COLUMNS", "200")
+    result = call("train", *arguments)
+    assert result.exit_code == code
+    assert message in result.stderr
+    assert result.stdout == ""
+    assert not (loans / "m").exists()
+
+
+def test_predict_refuses_tables_that_do_not_fit(trained, loans, call, tmp_path) -> None:
+    model, out = loans / "model.rnet", tmp_path / "d.csv"
+    table = pd.read_csv(loans / "new.csv")
+    table.drop(columns=["debt"]).to_csv(tmp_path / "few.csv", index=False)
+    result = call("predict", model, tmp_path / "few.csv", "--out", out)
+    assert (result.exit_code, result.stderr) == (
+        2,
+        "error: few.csv has no column 'debt'. It has ['job', 'code', 'member', 'opened', 'empty'].\n",
+    )
+    table.astype({"debt": object}).assign(debt=["?"] * 299 + ["much"]).to_csv(
+        tmp_path / "words.csv", index=False
+    )
+    result = call("predict", model, tmp_path / "words.csv", "--out", out)
+    assert result.exit_code == 2
+    assert (
+        "Column 'debt' held numbers when the model was fitted; it now holds 'much' in row 299"
+        in (result.stderr)
+    )
+    table.head(0).to_csv(tmp_path / "none.csv", index=False)
+    result = call("predict", model, tmp_path / "none.csv", "--out", out)
+    assert (result.exit_code, result.stderr) == (2, "error: none.csv has a header and no rows.\n")
+    assert not out.exists()
+
+
+def test_predict_without_a_model(loans, call, tmp_path) -> None:
+    result = call("predict", tmp_path / "m.rnet", loans / "new.csv", "--out", tmp_path / "d.csv")
+    assert result.exit_code == 5
+    assert "error: There is no model file" in result.stderr
+    result = call("predict", loans / "new.csv", loans / "new.csv", "--out", tmp_path / "d.csv")
+    assert result.exit_code == 2
+    assert "is not a model file of ours" in result.stderr
