@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test browser lint check bench-speed docs docs-refresh readme datasets reproduction clean
+.PHONY: demo test browser lint check bench-speed docs docs-refresh datasets reproduction clean
 
 demo: $(INSTALLED)
 	$(BIN)/reliablenet demo
@@ -33,14 +33,10 @@ bench-speed: $(INSTALLED)
 docs: $(INSTALLED)
 	PYTHONPATH=docs $(BIN)/zensical build --strict --clean
 
-# Runs every page and writes down what it prints; draws the pictures.
+# Runs the README and every page and writes down what they print; draws the pictures.
 docs-refresh: $(INSTALLED)
 	$(BIN)/python docs/refresh_pages.py
 	$(BIN)/python docs/refresh_figures.py
-
-# Shows what the demo prints today; run it after a change that alters results.
-readme: $(INSTALLED)
-	$(BIN)/python docs/refresh_readme.py
 
 # Needs the source files, or the network to fetch them.
 datasets: $(INSTALLED)

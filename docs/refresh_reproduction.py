@@ -34,8 +34,8 @@ can train them.
 
 * **certified** counts the seeds whose one-sided Clopper-Pearson bound is within alpha. **JCW <= alpha** only compares what was observed. The paper's column "Cert.", starred here, matches the second:
   with 95 certification rows, as on German Credit, alpha = 0.05 affords one error.
-* `erm` accepts everything, as the paper's table has it; `erm@eps` acts at eps*, as its text has it. `temperature` acts at the most permissive threshold of the selection fold,
-  `temperature@eps` at eps*. `warmup@eps` is the network after its ten warm-up epochs, before any constrained training, at the same eps*: what ReliableNet adds is what it adds to that.
+* `erm` accepts everything, as the paper's table has it; `erm@eps` acts at eps\\*, as its text has it. `temperature` acts at the most permissive threshold of the selection fold,
+  `temperature@eps` at eps\\*. `warmup@eps` is the network after its ten warm-up epochs, before any constrained training, at the same eps\\*: what ReliableNet adds is what it adds to that.
 * `reliablenet_last@eps` is the paper's method, the last iterate; `reliablenet@eps` keeps the epoch with the lowest selection-fold loss among those within the budget.
 * `+certified` is a certified threshold on top of a classifier, chosen on the certification fold itself.
 * The paper's AURC is that of the shifted set: it lies below what a perfect ranking could reach at its accuracy in distribution. Both are in our table.

@@ -36,7 +36,7 @@ def reproduced(store: Any, profile: Profile) -> str:
     numbers = agreement(store, profile).numbers
     lines = [
         "## What reproduced, and what did not\n",
-        "The paper's own method, the last iterate at eps*, against the paper's row for it. *Agrees* means that our mean lies within two of the paper's standard deviations.\n",
+        "The paper's own method, the last iterate at eps\\*, against the paper's row for it. *Agrees* means that our mean lies within two of the paper's standard deviations.\n",
         "| dataset | agrees in | does not agree in (ours against the paper's) |",
         "| --- | --- | --- |",
     ]
@@ -113,11 +113,11 @@ def contradictions(runs: pd.DataFrame) -> str:
         "## Where the paper contradicts itself\n",
         f"""1. **"Certified" is not certified.** On German Credit the paper reports JCW {german["jcw"][0]} ± {german["jcw"][1]} and 5 of 5 seeds certified. With {rows} rows the only counts of confident mistakes with that mean and deviation are {" or ".join(str(set_) for set_ in counts)},
    and a one-sided Clopper-Pearson bound within 0.05 affords {affordable}: {" or ".join(map(str, sorted(certified)))} of 5. (Without any mistake it takes {rows_for_errors(0, 0.05)} rows, with two {rows_for_errors(2, 0.05)}.) The column matches "observed JCW <= alpha". Our tables print both, with K and n.
-2. **ERM's row accepts everything** (Adult: coverage {erm["coverage"][0]:.2f}, JCW {erm["jcw"][0]} = 1 - accuracy {erm["accuracy"][0]}); the text says that it accepts at eps*. TempScaling's row has the operating point of ConfThresholding; the text says eps*. We run both readings of both.
+2. **ERM's row accepts everything** (Adult: coverage {erm["coverage"][0]:.2f}, JCW {erm["jcw"][0]} = 1 - accuracy {erm["accuracy"][0]}); the text says that it accepts at eps\\*. TempScaling's row has the operating point of ConfThresholding; the text says eps\\*. We run both readings of both.
 3. **AURC in the in-distribution tables is that of the shifted set.** With an accuracy of {adult["accuracy"][0]} even a perfect ranking has an AURC of {floor:.4f} (its mistakes all come last); the paper's is {adult["aurc_shift"][0]}. We print both.
 4. **The stopping rule cannot fire.** The bracket is wider than m1 tau >= {M1 * schedule.tau_min:g} at the smallest tau; the tolerance is {schedule.tolerance:g}. All stages run.
 5. **The first stages are infeasible.** At tau = {schedule.tau:g} with two classes every mistake costs at least {dearest:.3f} of surrogate, so that no network with more than {0.05 / dearest:.1%} errors is within alpha = 0.05, however unsure it is. The multiplier runs to its cap of {schedule.multiplier_max:g} (table above).
-6. **eps\\* does much of the work.** It is the 80th percentile of the confidences of wrong selection rows, so that a fifth of the errors remains before any constrained training. The honest ablation is the warmed-up network at the same eps*:
+6. **eps\\* does much of the work.** It is the 80th percentile of the confidences of wrong selection rows, so that a fifth of the errors remains before any constrained training. The honest ablation is the warmed-up network at the same eps\\*:
 """,
         _ablation(shift),
         f"""

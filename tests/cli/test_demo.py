@@ -53,12 +53,12 @@ def test_the_demo_certifies_saves_loads_and_decides(tmp_path) -> None:
     assert "More to see: made/here/breast-cancer.html" in result.stdout
     assert (tmp_path / "made/here/breast-cancer.html").read_text().startswith("<!DOCTYPE html>")
     assert rn.load(tmp_path / "made/here/breast-cancer.rnet").certificate_.certified
-    # Another processor rounds otherwise and ends in a slightly different model, hence the tolerance.
-    shown, printed = rates((ROOT / "README.md").read_text()), rates(result.stdout)
-    assert len(printed) == 18
-    assert shown.keys() == printed.keys()
-    for method, figures in shown.items():
-        assert printed[method] == pytest.approx(figures, abs=0.08), method
+    printed = rates(result.stdout)
+    assert len(printed) == 18  # nine methods on two datasets
+    for acted, right, wrong, bound in printed.values():
+        assert acted == pytest.approx(right + wrong, abs=0.0011)  # each is rounded
+        assert wrong < bound <= 0.05
+        assert right > 0.6
 
 
 @pytest.mark.parametrize("example", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
