@@ -63,6 +63,16 @@ def test_the_layout_in_memory_does_not_change_the_bits(network, rows, view):
     )
 
 
+@pytest.mark.parametrize("size", [1, 100, TABLE_CHUNK, 700, 3000])
+def test_pieces_of_any_size_give_the_bits_of_the_whole(network, rows, size):
+    rows, seen = rows[:1500], []
+    watch = network.register_forward_hook(lambda module, inputs, outputs: seen.append(inputs[0]))
+    pieces = evaluate_logits(network, iter(rows.split(size)))
+    watch.remove()
+    assert torch.equal(bits(pieces), bits(evaluate_logits(network, rows)))
+    assert [len(chunk) for chunk in seen] == [TABLE_CHUNK] * 3  # only the last is filled up
+
+
 def test_logits_are_those_of_the_network(network, rows):
     with torch.no_grad():
         torch.testing.assert_close(evaluate_logits(network, rows[:1000]), network(rows[:1000]))

@@ -16,7 +16,6 @@ from reliablenet.errors import InvalidParameterError, TrainingDivergedError
 from reliablenet.risk import gap, violation
 from reliablenet.training import JCWConstraint, Optimisation, Rows, Schedule, loop, mlp, train
 from reliablenet.training.forward import evaluate_logits
-from reliablenet.training.loop import TensorBatches
 
 SHORT = Schedule(warmup_epochs=5, epochs_per_stage=2, max_stages=4, tau=0.05, tau_decay=0.5)
 FAST = Optimisation(batch_size=128, learning_rate=5e-3)
@@ -76,8 +75,8 @@ def test_the_callers_random_state_does_not_change_the_run(run):
 
 def test_every_epoch_visits_every_row_once_in_a_new_order():
     rows = Rows(torch.arange(10.0)[:, None], torch.arange(10))
-    batches = TensorBatches(rows, 4, torch.Generator().manual_seed(0))
-    first, second = ([(X, y) for X, y in batches] for _ in range(2))
+    generator = torch.Generator().manual_seed(0)
+    first, second = (list(rows.batches(epoch, 4, generator)) for epoch in (1, 2))
     assert [len(y) for _, y in first] == [4, 4, 2]
     orders = [torch.cat([y for _, y in epoch]) for epoch in (first, second)]
     assert all(sorted(order.tolist()) == list(range(10)) for order in orders)

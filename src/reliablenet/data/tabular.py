@@ -119,11 +119,31 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_dict(cls, learned: dict[str, Any]) -> TabularEncoder:
-        """Return the encoder that `to_dict` described."""
+        """Return the encoder that `to_dict` described, or refuse what no `fit` can have learned."""
         encoder = cls()
         for name in LEARNED:
-            setattr(encoder, name, learned[name])
+            setattr(encoder, name, list(learned[name]))
+        encoder._check_learned()
         return encoder
+
+    def _check_learned(self) -> None:
+        used = [*self.numbers_, *self.categories_, *self.dropped_]
+        scales = np.array([self.medians_, self.means_, self.scales_], dtype=np.float64)
+        sound = (
+            len(set(self.columns_)) == len(self.columns_) == len(used)
+            and set(used) == set(self.columns_)
+            and scales.shape == (3, len(self.numbers_))
+            and bool(np.isfinite(scales).all() and (scales[2] > 0).all())
+            and len(self.levels_) == len(self.modes_) == len(self.categories_)
+            and all(
+                type(mode) is int and 0 <= mode < len(levels)
+                for levels, mode in zip(self.levels_, self.modes_, strict=True)
+            )
+            and all(type(text) is str for levels in self.levels_ for text in levels)
+            and len(self.reasons_) == len(self.dropped_)
+        )
+        if not sound:
+            raise InvalidDataError("What the encoder has learned contradicts itself.")
 
     def _learn(self, values: pd.Series[Any], column: Any, *, named: bool) -> str:
         """Learn one column, or return why it is left out."""

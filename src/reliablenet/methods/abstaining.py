@@ -12,6 +12,7 @@ from reliablenet.data.folds import Fold
 from reliablenet.methods.decisions import Outputs
 from reliablenet.methods.neural import NeuralClassifier
 from reliablenet.training.schedule import Schedule
+from reliablenet.training.stream import Stream
 
 
 class _ScoreSetting:
@@ -68,7 +69,7 @@ class AbstainingClassifier(NeuralClassifier):
     def _schedule(self) -> Schedule:
         return Schedule.erm(self.epochs)
 
-    def _fit_folds(self, train_fold: Fold, selection: Fold, seed: int) -> None:
+    def _fit_folds(self, train_fold: Fold | Stream, selection: Fold | Stream, seed: int) -> None:
         self.score_ = vars(self)["score"]
         super()._fit_folds(train_fold, selection, seed)
 

@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from sklearn.callback import with_callbacks
+from sklearn.utils import check_random_state
 from torch import Tensor, nn
 
 from reliablenet._checks import parameter_error
 from reliablenet._warn import warn_user
-from reliablenet.data.folds import Fold
+from reliablenet.data.folds import Fold, Folds
 from reliablenet.data.tabular import TabularEncoder
 from reliablenet.errors import ConstraintWarning, InvalidDataError
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.decisions import Outputs
+from reliablenet.methods.evidence import fingerprint
 from reliablenet.risk.surrogate import M1, M2
+from reliablenet.training import ranks
 from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.history import History
-from reliablenet.training.loop import Optimisation, Rows, train
+from reliablenet.training.loop import Optimisation, train
 from reliablenet.training.networks import cnn5, mlp, resnet18
 from reliablenet.training.objective import Objective
 from reliablenet.training.progress import progress
+from reliablenet.training.rows import Rows
 from reliablenet.training.schedule import Schedule
+from reliablenet.training.source import Source, is_source
+from reliablenet.training.stream import Inputs, Stream
 
 NetworkFactory = Callable[[Any, int], nn.Module]
 NETWORKS: dict[str, NetworkFactory] = {
@@ -45,7 +54,8 @@ class NeuralClassifier(SelectiveClassifier):
     ----------
     network_ : nn.Module
     encoder_ : TabularEncoder or None
-        None for inputs with more than two axes, which go to the network as they are.
+        None for inputs with more than two axes, and for those that are read batch by batch: they
+        go to the network as they are.
     input_shape_ : tuple of int
         Shape of one encoded row.
     history_ : History
@@ -119,20 +129,114 @@ class NeuralClassifier(SelectiveClassifier):
     def _optimisation(self) -> Optimisation:
         return Optimisation(self.batch_size, self.learning_rate, self.weight_decay, self.clip_norm)
 
-    def _fit_folds(self, train_fold: Fold, selection: Fold, seed: int) -> None:
-        if getattr(train_fold.X, "ndim", 2) > 2:
-            self.encoder_ = None
+    def fit(
+        self, X: Any, y: Any = None, *, selection: Any = None, certification: Any = None
+    ) -> Self:
+        """Fit, choose the rule, and certify it.
+
+        Where rows do not fit in memory, X is a `torch.utils.data.Dataset` or `DataLoader` and y is
+        left out. It yields rows as float32, encoded already, and labels as class indices 0 to K-1.
+        It is read once beforehand, to check it and to count its rows and classes; of the rows
+        nothing is kept. A Dataset is shuffled anew each epoch, by ``random_state``, in batches of
+        ``batch_size``; a DataLoader brings its own order and batch size.
+
+        In a `torch.distributed` group (`torchrun`) every rank calls `fit` alike and gets the same
+        model. Each trains on its share of every batch, so that ``batch_size`` is that of one rank;
+        a DataLoader must hold the rank's own part of the rows (`DistributedSampler`). Rank 0 writes
+        ``checkpoint_file``.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d), Dataset or DataLoader
+            In a data frame, columns that are not numbers are categories, and values may be missing.
+        y : array-like of shape (n,)
+            Labels of any kind; None if X brings them.
+        selection, certification : pair (X, y), optional
+            Folds of your own. What is not given is cut from X and y, stratified, by ``fold_sizes``.
+            With a Dataset or DataLoader both are needed, and may be such as well, in a fixed order.
+
+        Returns
+        -------
+        self
+        """
+        if is_source(X):
+            streamed: Self = self._fit_stream(X, y, selection, certification)
+            return streamed
+        for name, fold in (("selection", selection), ("certification", certification)):
+            if is_source(fold):
+                raise parameter_error(
+                    name, "fit", "be a pair (X, y) if `X` is an array", type(fold).__name__
+                )
+        fitted: Self = super().fit(X, y, selection=selection, certification=certification)
+        return fitted
+
+    @with_callbacks
+    def _fit_stream(self, X: Source, y: Any, selection: Any, certification: Any) -> Self:
+        """Fit on rows that are read batch by batch."""
+        if y is not None:
+            raise parameter_error("y", "fit", "be None: X yields the labels", type(y).__name__)
+        given = {"selection": selection, "certification": certification}
+        for name, fold in given.items():
+            if fold is None:
+                raise parameter_error(
+                    name, "fit", f"be given: no fold can be cut from a {type(X).__name__}", None
+                )
+        self._check_settings()
+        random = ranks.from_first(check_random_state(self.random_state))
+        rows = Stream(X, "X", device=self.device)
+        self.classes_ = np.arange(rows.count_classes())
+        if not isinstance(self.threshold, str):
+            self._check_threshold(self.threshold)
+        self.encoder_, self.input_shape_ = None, rows.shape
+        self.n_features_in_ = rows.shape[0]
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        chosen, held = (self._check_part(fold, name) for name, fold in given.items())
+        folds = Folds(Fold(np.empty((0, 1)), np.empty(0, np.int64)), *map(_as_fold, (chosen, held)))
+        self._warn_of_missing_classes(folds)
+        prints = [_fingerprint(part) for part in (rows, chosen, held)]
+        self.fingerprint_ = hashlib.sha256(" ".join(prints).encode()).hexdigest()
+        self._fit_folds(rows, chosen, int(random.randint(2**31 - 1)))
+        self._fix_rule(folds, np.full(len(folds.certification), -1))
+        return self
+
+    def _begin(
+        self, X: Any, y: Any, classes: NDArray[Any] | None = None
+    ) -> tuple[Any, NDArray[Any], np.random.RandomState]:
+        rows, labels, random = super()._begin(X, y, classes)
+        return rows, labels, ranks.from_first(random)  # all ranks cut the same folds
+
+    def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
+        if not is_source(X):
+            return super()._check_rows(X, y, reset=reset)
+        return Inputs(X, self.input_shape_ if self.encoder_ is None else (self.n_features_in_,))
+
+    def _check_part(self, fold: Any, name: str) -> Fold | Stream:
+        """Return a fold to evaluate, given as arrays or to be read batch by batch."""
+        if not is_source(fold):
+            return self._check_fold(fold, name)
+        part = Stream(fold, name, device=self.device, ordered=True)
+        part.check_like(self.input_shape_, len(self.classes_))
+        return part
+
+    def _fit_folds(self, train_fold: Fold | Stream, selection: Fold | Stream, seed: int) -> None:
+        ranks.check_agreement(getattr(self, "fingerprint_", ""))  # of the certification fold too
+        if isinstance(train_fold, Fold):
+            images = getattr(train_fold.X, "ndim", 2) > 2
+            self.encoder_ = None if images else TabularEncoder().fit(train_fold.X)
+            data = {"X": train_fold.X, "y": self.classes_[train_fold.y]}
         else:
-            self.encoder_ = TabularEncoder().fit(train_fold.X)
+            data = {"X": train_fold.source, "y": None}
         rows, chosen = (self._tensors(fold) for fold in (train_fold, selection))
-        self.input_shape_ = tuple(rows.X.shape[1:])
+        if isinstance(rows, Rows):
+            self.input_shape_ = tuple(rows.X.shape[1:])
         self.network_ = self._build_network(seed).to(self.device)
         schedule = self._schedule()
         m1, m2 = self._surrogate()
-        data = {"X": train_fold.X, "y": self.classes_[train_fold.y]}
         context = self._init_callback_context(max_subtasks=schedule.epochs)
         context.call_on_fit_task_begin(estimator=self, **data)
-        with progress(type(self).__name__, schedule.epochs, self.verbose) as show:
+        verbose = self.verbose if ranks.rank() == 0 else False
+        with progress(type(self).__name__, schedule.epochs, verbose) as show:
 
             def after_epoch(history: History) -> bool:
                 show(history)
@@ -169,8 +273,9 @@ class NeuralClassifier(SelectiveClassifier):
 
     def _outputs(self, X: Any) -> Outputs:
         objective = self._objective()
+        rows = map(self._encode, X) if isinstance(X, Inputs) else self._encode(X)
         # float64: near 1, float32 would merge scores into ties
-        outputs = evaluate_logits(self.network_, self._encode(X)).double()
+        outputs = evaluate_logits(self.network_, rows).double()
         proba, score = torch.softmax(objective.logits(outputs), -1), objective.score(outputs)
         return Outputs(proba.cpu().numpy(), None if score is None else score.cpu().numpy())
 
@@ -178,7 +283,9 @@ class NeuralClassifier(SelectiveClassifier):
         matrix = np.asarray(X, np.float32) if self.encoder_ is None else self.encoder_.transform(X)
         return torch.from_numpy(matrix).to(self.device)
 
-    def _tensors(self, fold: Fold) -> Rows:
+    def _tensors(self, fold: Fold | Stream) -> Rows | Stream:
+        if isinstance(fold, Stream):
+            return fold
         return Rows(self._encode(fold.X), torch.from_numpy(fold.y.astype(np.int64)).to(self.device))
 
     def _from_factory(self, width: int, seed: int) -> nn.Module:
@@ -194,7 +301,7 @@ class NeuralClassifier(SelectiveClassifier):
                     "network", owner, "return an nn.Module", type(network).__name__
                 )
             # Convolutions take 0.6 to 0.8 of the time with the channels last; rows stay as they are.
-            network = network.to(memory_format=torch.channels_last)
+            network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
             returned = tuple(evaluate_logits(network, torch.zeros(1, *shape)).shape)
         if returned != (1, width):
             raise InvalidDataError(
@@ -208,3 +315,11 @@ class NeuralClassifier(SelectiveClassifier):
         names = ("classes_", "encoder_", "score_", "n_features_in_", "feature_names_in_")
         state = {name: getattr(self, name) for name in names if hasattr(self, name)}
         return state | {"network_": copy.deepcopy(self.network_), "threshold_": np.inf}
+
+
+def _as_fold(part: Fold | Stream) -> Fold:
+    return part if isinstance(part, Fold) else Fold(part.X, part.y.cpu().numpy())
+
+
+def _fingerprint(part: Fold | Stream) -> str:
+    return fingerprint(part.X, part.y) if isinstance(part, Fold) else part.fingerprint

@@ -37,6 +37,7 @@ from reliablenet.methods.posthoc import (
 )
 from reliablenet.methods.reliable import ReliableClassifier
 from reliablenet.methods.selectivenet import SelectiveNetClassifier
+from reliablenet.methods.trees import check_trees
 from reliablenet.methods.wrapping import WrappingClassifier
 from reliablenet.training.forward import chunk_rows
 from reliablenet.training.history import EpochRecord, History
@@ -362,7 +363,9 @@ def _from_skops(content: bytes, path: Any) -> Any:
     refused = _untrusted(content)
     if refused:
         raise ModelFileError(f"{path} is refused: it holds {refused}.")
-    return skops.io.loads(content, trusted=sorted(TRUSTED_TYPES))
+    estimator = skops.io.loads(content, trusted=sorted(TRUSTED_TYPES))
+    check_trees(estimator)
+    return estimator
 
 
 def _untrusted(content: bytes) -> list[str]:

@@ -9,6 +9,7 @@ from reliablenet.data.folds import Fold
 from reliablenet.methods.neural import NeuralClassifier
 from reliablenet.risk.surrogate import M1, M2, check_smoothing
 from reliablenet.training.schedule import Schedule
+from reliablenet.training.stream import Stream
 
 
 @dataclass(eq=False, repr=False)
@@ -101,7 +102,7 @@ class ReliableClassifier(NeuralClassifier):
     def _surrogate(self) -> tuple[float, float]:
         return self.m1, self.m2
 
-    def _fit_folds(self, train_fold: Fold, selection: Fold, seed: int) -> None:
+    def _fit_folds(self, train_fold: Fold | Stream, selection: Fold | Stream, seed: int) -> None:
         super()._fit_folds(train_fold, selection, seed)
         self.training_threshold_ = self.history_.threshold
 

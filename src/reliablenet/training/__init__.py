@@ -2,10 +2,12 @@
 
 from reliablenet.training.constraint import JCWConstraint
 from reliablenet.training.history import EpochRecord, History
-from reliablenet.training.loop import Optimisation, Rows, train
+from reliablenet.training.loop import Optimisation, train
 from reliablenet.training.networks import Network, cnn5, mlp, resnet18
 from reliablenet.training.objective import Objective
+from reliablenet.training.rows import Rows
 from reliablenet.training.schedule import Schedule
+from reliablenet.training.stream import Stream
 
 __all__ = [
     "EpochRecord",
@@ -16,6 +18,7 @@ __all__ = [
     "Optimisation",
     "Rows",
     "Schedule",
+    "Stream",
     "cnn5",
     "mlp",
     "resnet18",

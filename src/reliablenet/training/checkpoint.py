@@ -14,7 +14,10 @@ from torch import Tensor, nn
 
 from reliablenet._files import write_atomically
 from reliablenet.errors import InvalidParameterError, ModelFileError
+from reliablenet.training import ranks
 from reliablenet.training.history import EpochRecord
+from reliablenet.training.rows import Rows
+from reliablenet.training.stream import Stream
 
 if TYPE_CHECKING:
     from reliablenet.training.loop import _Run
@@ -22,18 +25,29 @@ if TYPE_CHECKING:
 FORMAT = "reliablenet-run/1"
 
 
-def fingerprint(network: nn.Module, tensors: list[Tensor], settings: object) -> str:
+def fingerprint(network: nn.Module, folds: list[Rows | Stream], settings: object) -> str:
     """Return a hash of everything that decides how a run goes."""
-    digest = hashlib.sha256(repr((torch.__version__, settings)).encode())
-    for tensor in [*tensors, *network.state_dict().values()]:
+    digest = hashlib.sha256(repr((torch.__version__, ranks.world(), settings)).encode())
+    tensors = list(network.state_dict().values())
+    for fold in folds:
+        if isinstance(fold, Rows):
+            tensors += fold
+        else:
+            digest.update(fold.fingerprint.encode())
+    for tensor in tensors:
         digest.update(f"{tensor.dtype}{tuple(tensor.shape)}".encode())
         digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
     return digest.hexdigest()
 
 
 def write(path: Path, run: _Run, key: str) -> None:
-    """Replace the file by the state of the run; a kill leaves the old file or the new one."""
-    tensors = {"generator": run.generator.get_state(), "torch_rng": torch.get_rng_state()}
+    """Replace the file by the state of the run; a kill leaves the old file or the new one.
+
+    All ranks call this, because each has a random state of its own; rank 0 writes.
+    """
+    tensors = ranks.gather_states(_random_states(run)) | {"generator": run.generator.get_state()}
+    if ranks.rank() > 0:
+        return
     groups = {
         "network": run.network.state_dict(),
         "kept": run.kept,
@@ -60,15 +74,14 @@ def write(path: Path, run: _Run, key: str) -> None:
 
 
 def restore(path: Path, run: _Run, key: str) -> None:
-    """Continue the run from the file if there is one; refuse the file of another run."""
-    if not path.parent.is_dir():
-        raise InvalidParameterError(
-            f"`checkpoint_file` must lie in an existing folder; got {str(path)!r}. Create it first."
-        )
-    if not path.exists():
+    """Continue the run from the file if there is one; refuse the file of another run.
+
+    Rank 0 reads for all, so that the others need not see its disk.
+    """
+    content = ranks.from_first(_read(path) if ranks.rank() == 0 else None)
+    if content is None:
         return
     try:
-        content = path.read_bytes()
         tensors = load(content)
         header = int.from_bytes(content[:8], "little")
         story = json.loads(json.loads(content[8 : 8 + header])["__metadata__"]["story"])
@@ -110,4 +123,20 @@ def restore(path: Path, run: _Run, key: str) -> None:
     }
     run.optimiser.load_state_dict(state)
     run.generator.set_state(tensors["generator"])
-    torch.set_rng_state(tensors["torch_rng"])
+    torch.set_rng_state(ranks.own_state(tensors["torch_rng"]))
+    for number, generator in enumerate(run.rows.generators()):
+        generator.set_state(ranks.own_state(tensors[f"loader_rng.{number}"]))
+
+
+def _random_states(run: _Run) -> dict[str, Tensor]:
+    """Return the random states of this rank; the order of rows in memory is common to all."""
+    own = {f"loader_rng.{n}": one.get_state() for n, one in enumerate(run.rows.generators())}
+    return {"torch_rng": torch.get_rng_state()} | own
+
+
+def _read(path: Path) -> bytes | None:
+    if not path.parent.is_dir():
+        raise InvalidParameterError(
+            f"`checkpoint_file` must lie in an existing folder; got {str(path)!r}. Create it first."
+        )
+    return path.read_bytes() if path.exists() else None

@@ -29,6 +29,10 @@ NORMALISER_FLOOR = 1e-2  # Algorithm 1 divides the violation by max(alpha, 1e-2)
 BATCHES_AN_EPOCH = 100
 
 
+class NotFiniteError(InvalidDataError):
+    """The constraint met logits that are not finite."""
+
+
 class JCWConstraint(nn.Module):
     """Keep P(confident and wrong) within a budget while a network is trained (Algorithm 1).
 
@@ -279,8 +283,8 @@ class _WithGradient(Function):
         return ctx.saved_tensors[0] * grad_value, None, None
 
 
-def _not_finite() -> InvalidDataError:
-    return InvalidDataError(
+def _not_finite() -> NotFiniteError:
+    return NotFiniteError(
         "`logits` given to JCWConstraint.penalty must be finite; the violation became NaN or "
         "infinite. The network has diverged: lower the learning rate, clip gradients, or look for "
         "inputs that are not finite."

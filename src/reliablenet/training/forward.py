@@ -7,11 +7,15 @@ into a buffer of a fixed number of rows, the rest of which is zero.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import torch
 from torch import Tensor, nn
 
 TABLE_CHUNK = 512  # one row costs 0.3 ms, and 20,000 rows run within 10 % of the best batch size
-IMAGE_CHUNK = 64  # what a convolution makes of more images leaves the cache: 512 take 1.7 x the time
+IMAGE_CHUNK = (
+    64  # what a convolution makes of more images leaves the cache: 512 take 1.7 x the time
+)
 
 
 def chunk_rows(axes: int) -> int:
@@ -19,13 +23,14 @@ def chunk_rows(axes: int) -> int:
     return TABLE_CHUNK if axes <= 2 else IMAGE_CHUNK
 
 
-def evaluate_logits(network: nn.Module, X: Tensor) -> Tensor:
+def evaluate_logits(network: nn.Module, X: Tensor | Iterable[Tensor]) -> Tensor:
     """Return the network's outputs in evaluation mode, the same bits for a row in any company.
 
     Parameters
     ----------
     network : nn.Module
-    X : Tensor of shape (n, ...)
+    X : Tensor of shape (n, ...), or an iterable of such
+        Pieces of an iterable are read one by one and not kept.
 
     Returns
     -------
@@ -33,12 +38,16 @@ def evaluate_logits(network: nn.Module, X: Tensor) -> Tensor:
     """
     modes = [(module, module.training) for module in network.modules()]
     network.eval()
-    chunk = chunk_rows(X.ndim)
-    buffer = torch.zeros((chunk, *X.shape[1:]), dtype=X.dtype, device=X.device)
+    weights = next(network.parameters(), None)
+    buffer: Tensor | None = None
     outputs = []
     try:
         with torch.no_grad():
-            for rows in X.split(chunk):
+            for rows in X.split(chunk_rows(X.ndim)) if isinstance(X, Tensor) else _regroup(X):
+                if buffer is None:
+                    shape = (chunk_rows(rows.ndim), *rows.shape[1:])
+                    place = rows.device if weights is None else weights.device
+                    buffer = torch.zeros(shape, dtype=rows.dtype, device=place)
                 buffer[: len(rows)] = rows
                 buffer[len(rows) :] = 0
                 outputs.append(network(buffer)[: len(rows)].clone())
@@ -46,3 +55,16 @@ def evaluate_logits(network: nn.Module, X: Tensor) -> Tensor:
         for module, training in modes:  # one by one: some may be frozen in evaluation mode
             module.training = training
     return torch.cat(outputs)
+
+
+def _regroup(pieces: Iterable[Tensor]) -> Iterator[Tensor]:
+    """Yield the rows of pieces of any size in chunks, so that none is filled up but the last."""
+    held: list[Tensor] = []
+    for piece in pieces:
+        held.append(piece)
+        if sum(map(len, held)) >= chunk_rows(piece.ndim):
+            *full, rest = torch.cat(held).split(chunk_rows(piece.ndim))
+            yield from full
+            held = [rest]
+    if held:
+        yield torch.cat(held)

@@ -7,26 +7,28 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from reliablenet._checks import check_count, check_positive, parameter_error
-from reliablenet.errors import InvalidDataError, TrainingDivergedError
+from reliablenet.errors import TrainingDivergedError
 from reliablenet.risk.event import compute_violation
-from reliablenet.risk.fused import StepGradient, log_likelihood
-from reliablenet.risk.surrogate import M1, M2, gap, phi, psi
-from reliablenet.training import checkpoint
-from reliablenet.training.constraint import JCWConstraint
+from reliablenet.risk.surrogate import M1, M2, gap
+from reliablenet.training import checkpoint, ranks
+from reliablenet.training.constraint import JCWConstraint, NotFiniteError
 from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.history import NAN, EpochRecord, History
 from reliablenet.training.objective import Objective
+from reliablenet.training.rows import Rows
 from reliablenet.training.schedule import Schedule
+from reliablenet.training.stream import Stream
+from reliablenet.training.tally import Passed, Tally
 
 Keep = Literal["selection", "last"]
 
@@ -62,31 +64,10 @@ class Optimisation:
             object.__setattr__(self, name, value)
 
 
-class Rows(NamedTuple):
-    """Inputs of shape (n, ...) and class indices of shape (n,)."""
-
-    X: Tensor
-    y: Tensor
-
-
-class TensorBatches:
-    """Shuffled batches of rows in memory; each pass draws a new order from its own generator."""
-
-    def __init__(self, rows: Rows, batch_size: int, generator: torch.Generator) -> None:
-        self.rows = rows
-        self.batch_size = batch_size
-        self.generator = generator
-
-    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
-        order = torch.randperm(len(self.rows.y), generator=self.generator)
-        for index in order.to(self.rows.y.device).split(self.batch_size):
-            yield self.rows.X.index_select(0, index), self.rows.y.index_select(0, index)
-
-
 def train(
     network: nn.Module,
-    rows: Rows,
-    selection: Rows,
+    rows: Rows | Stream,
+    selection: Rows | Stream,
     *,
     alpha: float,
     schedule: Schedule,
@@ -102,12 +83,16 @@ def train(
 ) -> History:
     """Train a network in place under a budget for confident mistakes, and return its history.
 
+    In a `torch.distributed` group all ranks call this alike and train one network: each on its share
+    of every batch, with gradients averaged over all rows. Rank 0 measures and writes for all.
+
     Parameters
     ----------
     network : nn.Module
         Maps a batch of inputs to logits. Holds the chosen weights when this returns.
-    rows, selection : Rows
-        Training rows; and the rows that set the threshold and choose the weights.
+    rows, selection : Rows or Stream
+        Training rows; and the rows that set the threshold and choose the weights, an ordered stream
+        if they are one.
     alpha : float
         Budget.
     schedule : Schedule
@@ -147,16 +132,20 @@ def train(
         m1,
         m2,
     )
-    devices = [] if rows.X.device.type == "cpu" else [rows.X.device]
+    key = ""
+    if checkpoint_file is not None or ranks.world() > 1:
+        key = checkpoint.fingerprint(network, [rows, selection], settings)
+        ranks.check_agreement(f"{key} {checkpoint_file is None}")
+    devices = [] if rows.device.type == "cpu" else [rows.device]
     with torch.random.fork_rng(devices):  # the caller's random state stays as it was
-        torch.manual_seed(seed)
+        torch.manual_seed(seed + ranks.rank())  # ranks draw other dropout, but one order of rows
         run = _Run(network, rows, selection, settings)
         if checkpoint_file is not None:
-            key = checkpoint.fingerprint(network, [*rows, *selection], settings)
             checkpoint.restore(checkpoint_file, run, key)
         while not run.history.stopped:
             run.one_epoch()
-            if after_epoch is not None and after_epoch(run.history) and not run.history.stopped:
+            asked = after_epoch is not None and after_epoch(run.history)
+            if any(ranks.gather(bool(asked))) and not run.history.stopped:
                 run.history.stopped = "a callback asked for it"
                 if not run.kept:  # in a warm-up, which is never kept otherwise
                     run.fix_threshold()
@@ -200,7 +189,11 @@ class _Run:
     """The state of one training run between two epochs; `checkpoint` saves and restores it."""
 
     def __init__(
-        self, network: nn.Module, rows: Rows, selection: Rows, settings: _Settings
+        self,
+        network: nn.Module,
+        rows: Rows | Stream,
+        selection: Rows | Stream,
+        settings: _Settings,
     ) -> None:
         self.network = network
         self.rows = rows
@@ -216,7 +209,6 @@ class _Run:
             fused=True,
         )
         self.generator = torch.Generator().manual_seed(settings.seed)
-        self.batches = TensorBatches(rows, optimisation.batch_size, self.generator)
         self.history = History(
             settings.alpha, NAN if settings.threshold is None else settings.threshold
         )
@@ -233,12 +225,12 @@ class _Run:
         constraint = self.constraint
         tau = NAN if constraint is None else constraint.tau
         try:
-            loss, g = self.pass_over_batches(epoch)
-        except InvalidDataError as error:  # the constraint met logits that are not finite
+            passed = self.pass_over_batches(epoch)
+        except NotFiniteError as error:
             raise self.diverged(epoch, stage, NAN) from error
-        record = self.measure(epoch, stage, tau, loss, g)
-        if not (math.isfinite(loss) and math.isfinite(record.loss_selection)):
-            raise self.diverged(epoch, stage, max(loss, record.loss_selection))
+        record = ranks.from_first(self.measure(epoch, stage, tau, passed))
+        if not (math.isfinite(record.loss) and math.isfinite(record.loss_selection)):
+            raise self.diverged(epoch, stage, max(record.loss, record.loss_selection))
         self.history.records.append(record)
         if self.is_best(record):
             self.keep_weights()
@@ -252,9 +244,11 @@ class _Run:
 
     def bracket_width(self, tau: float) -> float:
         """Return the gap over the training rows at the weights of this moment."""
-        logits = evaluate_logits(self.network, self.rows.X)
-        g = compute_violation(logits, self.rows.y, self.history.threshold)
-        return float(gap(g, tau, self.settings.m1, self.settings.m2))
+        total = 0.0
+        for X, y in self.rows.parts():
+            g = compute_violation(evaluate_logits(self.network, X), y, self.history.threshold)
+            total += float(gap(g, tau, self.settings.m1, self.settings.m2)) * len(y)
+        return ranks.add_up([total], self.rows.device)[0] / self.rows.total
 
     def keep_weights(self) -> None:
         """Make the weights of this moment the ones to return."""
@@ -265,16 +259,15 @@ class _Run:
         """Set the training threshold on the selection fold, unless it was given or none is needed."""
         if self.schedule.max_stages and math.isnan(self.history.threshold):
             logits = evaluate_logits(self.network, self.selection.X)
-            self.history.threshold = training_threshold(
-                logits, self.selection.y, self.schedule.threshold_quantile
-            )
+            found = training_threshold(logits, self.selection.y, self.schedule.threshold_quantile)
+            self.history.threshold = ranks.from_first(found)
 
     def build_constraint(self) -> JCWConstraint:
         """Return a fresh constraint for this run."""
         return JCWConstraint(
             self.history.alpha,
             self.history.threshold,
-            rows=len(self.rows.y),
+            rows=self.rows.total,
             tau=self.schedule.tau,
             tau_min=self.schedule.tau_min,
             tau_decay=self.schedule.tau_decay,
@@ -283,48 +276,43 @@ class _Run:
             multiplier_max=self.schedule.multiplier_max,
             m1=self.settings.m1,
             m2=self.settings.m2,
-        ).to(self.rows.X.device)
+        ).to(self.rows.device)
 
-    def pass_over_batches(self, epoch: int) -> tuple[float, Tensor | None]:
-        """Update the weights once for every batch; return the mean loss and the violations met."""
+    def pass_over_batches(self, epoch: int) -> Passed:
+        """Update the weights once for every batch; return what the batches showed as they passed."""
         network, optimiser, constraint = self.network, self.optimiser, self.constraint
         parameters = list(network.parameters())
-        losses: list[Tensor] = []
-        steps: list[StepGradient] = []
+        settings = self.settings
+        tau = NAN if constraint is None else constraint.tau
+        tally = Tally(self.history.threshold, tau, settings.m1, settings.m2)
         network.train()
-        for X, y in self.batches:
+        for X, y in self.rows.batches(epoch, settings.optimisation.batch_size, self.generator):
             optimiser.zero_grad()
             outputs = network(X)
             if constraint is None:
                 loss = self.objective.loss(outputs, y, epoch)
                 loss.backward()
-                losses.append(loss.detach() * len(y))
+                tally.add(loss, len(y))
             else:
-                steps.append(constraint.backward(outputs, y))
-            nn.utils.clip_grad_norm_(parameters, self.settings.optimisation.clip_norm)
+                tally.add(constraint.backward(outputs, y), len(y))
+            ranks.average_gradients(parameters, len(y))
+            nn.utils.clip_grad_norm_(parameters, settings.optimisation.clip_norm)
             optimiser.step()
             if constraint is not None:
                 constraint.step()
-        if not steps:
-            return float(torch.stack(losses).sum(dtype=torch.float64)) / len(self.rows.y), None
-        confidence = torch.cat([step.confidence for step in steps])
-        margin = torch.cat([step.margin for step in steps])
-        mean_loss = -float(log_likelihood(confidence, margin).mean(dtype=torch.float64))
-        return mean_loss, torch.minimum(confidence - self.history.threshold, margin)
+        ranks.share_buffers(network)
+        return tally.means(self.rows.device)
 
     def diverged(self, epoch: int, stage: int, loss: float) -> TrainingDivergedError:
         """Say where and why a run diverged; its weights are never kept."""
         where = "in the warm-up" if stage == 0 else f"in constrained stage {stage}"
-        largest = float(self.rows.X.abs().max())
         return TrainingDivergedError(
             f"Training diverged in epoch {epoch} ({where}): the loss became {loss:g}. Likely "
             f"cause: a learning rate of {self.settings.optimisation.learning_rate:g} is too high for inputs "
-            f"of up to {largest:.3g}. Lower learning_rate tenfold or scale the inputs."
+            f"of up to {self.rows.largest():.3g}. Lower learning_rate tenfold or scale the inputs."
         )
 
-    def measure(
-        self, epoch: int, stage: int, tau: float, loss: float, g: Tensor | None
-    ) -> EpochRecord:
+    def measure(self, epoch: int, stage: int, tau: float, passed: Passed) -> EpochRecord:
         """Evaluate the selection fold and put the epoch into one record."""
         alpha, y = self.history.alpha, self.selection.y
         outputs = evaluate_logits(self.network, self.selection.X).double()
@@ -336,26 +324,22 @@ class _Run:
             coverage = float(accepted.double().mean())
             throughput = float((accepted & right).double().mean())
             jcw = float((accepted & ~right).double().mean())
-        inner = outer = NAN
-        if g is not None:
-            inner = float(psi(g, tau, self.settings.m1, self.settings.m2))
-            outer = float(phi(g, tau, self.settings.m1, self.settings.m2))
         return EpochRecord(
             epoch=epoch,
             stage=stage,
             tau=tau,
-            loss=loss,
-            psi=inner,
-            phi=outer,
-            gap=outer + inner - 1.0,
-            jcw_train=NAN if g is None else float((g > 0).double().mean()),
+            loss=passed.loss,
+            psi=passed.psi,
+            phi=passed.phi,
+            gap=passed.phi + passed.psi - 1.0,
+            jcw_train=passed.jcw,
             loss_selection=float(self.objective.loss(outputs, y, self.schedule.epochs)),
             accuracy=float(right.double().mean()),
             jcw_selection=jcw,
             coverage=coverage,
             throughput=throughput,
             multiplier=0.0 if self.constraint is None else float(self.constraint.multiplier),
-            inner_feasible=inner <= alpha,
+            inner_feasible=passed.psi <= alpha,
             feasible=jcw <= alpha,
         )
 
