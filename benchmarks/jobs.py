@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 
 RESULTS = Path(__file__).with_name("jobs_results.json")
-PART = ["--profile", "paper", "--datasets", "synthetic_band", "--seeds", "0,37,42,123"]
-ROUNDS = 2
+PART = ["--profile", "paper", "--datasets", "synthetic_band,adult", "--seeds", "0,37"]
+ROUNDS = 1
 
 
 def seconds(jobs: int) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from reproduction_account import contradictions, reproduced, what_helps, why_not
@@ -102,6 +103,10 @@ def coverage_of(store: Store) -> str:
         lines.append(
             f"| {name} | {plan.alpha:g} | {rows} | {len(runs)} | {seeds} | {sum(times.values()):,.0f} |"
         )
+    jobs = json.loads((DOCS.parent / "benchmarks" / "jobs_results.json").read_text())
+    lines.append(
+        f"\nTwo processes take {jobs['ratio']:.2f} of the time of one, measured on a part of it (`benchmarks/jobs.py`: `{jobs['part']}`)."
+    )
     return "\n".join(lines) + "\n"
 
 
