@@ -113,6 +113,15 @@ def test_report_shows_rows_of_the_training_table(trained, loans, call, tmp_path)
     assert call(*arguments, loans / "loans.csv").exit_code == 2
 
 
+def test_report_of_a_profile_shows_the_runs_of_those_it_extends(call, tmp_path) -> None:
+    source = ROOT / "results" / "paper" / "german_credit"
+    shutil.copytree(source, tmp_path / "paper" / "german_credit")
+    (tmp_path / "cpu").mkdir()
+    result = call("report", tmp_path / "cpu", "--out", tmp_path / "page.html")
+    assert result.exit_code == 0, result.output
+    assert "german_credit" in (tmp_path / "page.html").read_text()
+
+
 def test_report_of_results_and_of_nothing(call, tmp_path) -> None:
     source = ROOT / "results" / "paper" / "german_credit"
     shutil.copytree(source, tmp_path / "paper" / "german_credit")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from reliablenet._checks import check_finite
 from reliablenet.certificate.scored import ScoredRows, score_rows
-from reliablenet.cli.rows import check_labels
+from reliablenet.cli.rows import true_labels
 from reliablenet.data.tables import label_texts, read_batches
 from reliablenet.errors import InvalidDataError
 
@@ -46,7 +46,7 @@ class Predictions:
         columns = list(dict.fromkeys([self.label, *answers]))
         classes: NDArray[Any] | None = None
         for frame in read_batches(self.path, columns, text={self.label, self.predicted}):
-            labels = check_labels(frame[self.label], self.label)
+            labels = true_labels(frame[self.label], self.label)
             if not self.proba:
                 wrong = label_texts(frame[self.predicted]) != labels
                 yield ScoredRows(_numbers(frame[self.score], self.score), wrong, -math.inf)

@@ -41,9 +41,10 @@ def report(
     if not source.exists():
         raise DataFileError(f"There is no file or folder {source}.")
     if source.is_dir():
-        from reliablenet.bench import Store, load_profile
+        from reliablenet.bench import load_profile
 
-        text = benchmark_page(Store(source), load_profile(source.name))
+        profile = load_profile(source.resolve().name)
+        text = benchmark_page(profile.open_store(source.resolve().parent), profile)
     elif source.suffix == ".json":
         from reliablenet.methods import Comparison
 

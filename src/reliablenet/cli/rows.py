@@ -102,7 +102,7 @@ def training_rows(model: Any, data: str, target: str) -> tuple[pd.DataFrame, NDA
 def known_labels(model: Any, values: pd.Series[Any], target: str) -> NDArray[Any]:
     """Return labels as the model spells them, or name those that it does not know."""
     known = dict(zip(label_texts(model.classes_), model.classes_.tolist(), strict=True))
-    texts = check_labels(values, target)
+    texts = true_labels(values, target)
     strangers = sorted(set(texts) - known.keys())
     if strangers:
         raise InvalidDataError(
@@ -112,7 +112,7 @@ def known_labels(model: Any, values: pd.Series[Any], target: str) -> NDArray[Any
     return np.array([known[text] for text in texts], dtype=model.classes_.dtype)
 
 
-def check_labels(values: pd.Series[Any], column: str) -> NDArray[Any]:
+def true_labels(values: pd.Series[Any], column: str) -> NDArray[Any]:
     """Return true labels as texts, or say how many are missing."""
     missing = values.isna().to_numpy()
     if missing.any():

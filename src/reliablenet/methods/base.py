@@ -19,12 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from reliablenet._checks import as_array, check_fraction, check_threshold, parameter_error
 from reliablenet._warn import warn_user
@@ -34,6 +29,7 @@ from reliablenet.data.folds import Fold, Folds, cut_rows, fold_counts
 from reliablenet.errors import FoldWarning, InvalidDataError, NotCertifiedWarning
 from reliablenet.methods.decisions import Decisions, Outputs
 from reliablenet.methods.evidence import Evidence, fingerprint
+from reliablenet.methods.labels import check_labels
 from reliablenet.metrics import Evaluation, evaluate
 
 
@@ -393,18 +389,3 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
 
 def _pair(pair: Any) -> Any:
     return (pair.X, pair.y) if isinstance(pair, Fold) else pair
-
-
-def check_labels(X: Any, y: Any, name: str) -> NDArray[Any]:
-    """Return one label a row as an array, or say which is missing."""
-    labels: NDArray[Any] = column_or_1d(as_array(y), warn=True)
-    check_consistent_length(X, labels)
-    missing = pd.isna(labels)
-    if labels.dtype.kind == "f":
-        missing |= np.isinf(labels)
-    if missing.any():
-        raise InvalidDataError(
-            f"Input {name} contains infinity, NaN or a missing value in row "
-            f"{int(missing.argmax())} ({int(missing.sum())} in all). Drop those rows."
-        )
-    return labels

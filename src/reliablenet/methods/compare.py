@@ -25,10 +25,11 @@ from reliablenet.certificate.threshold import certify_monotone
 from reliablenet.data.folds import Folds, cut_folds
 from reliablenet.data.tabular import TabularEncoder
 from reliablenet.errors import InvalidDataError, InvalidParameterError
-from reliablenet.methods.base import SelectiveClassifier, check_labels
+from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.comparison import Comparison, MethodResult
 from reliablenet.methods.deep_gamblers import DeepGamblersClassifier
 from reliablenet.methods.erm import ERMClassifier
+from reliablenet.methods.labels import check_labels
 from reliablenet.methods.posthoc import (
     CertifiedThreshold,
     ConfidenceThreshold,
