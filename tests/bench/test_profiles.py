@@ -4,6 +4,7 @@ import pytest
 
 from reliablenet.bench import PROFILES, Plan, load_profile
 from reliablenet.errors import InvalidParameterError
+from reliablenet.training import Schedule
 
 
 def test_the_paper_profile_has_the_papers_settings():
@@ -33,6 +34,11 @@ def test_the_cpu_profile_differs_in_images_alone():
     paper, cpu = PROFILES["paper"], PROFILES["cpu"]
     changed = {name for name in paper.plans if paper.plans[name] != cpu.plans[name]}
     assert changed == {"coloured_mnist", "cifar10"}
+    for name in changed:  # long enough for the multiplier to come down from its cap
+        plan = cpu.plans[name]
+        constrained = plan.epochs_per_stage * plan.max_stages
+        assert constrained >= Schedule.paper().multiplier_max
+        assert plan.warmup_epochs + constrained == plan.epochs
 
 
 def test_a_file_extends_a_profile(tmp_path):
