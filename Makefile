@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test browser lint check bench-speed docs docs-refresh datasets reproduction clean
+.PHONY: demo test browser lint check bench-speed guarantees mutation coverage docs docs-refresh datasets reproduction clean
 
 demo: $(INSTALLED)
 	$(BIN)/reliablenet demo
@@ -28,6 +28,19 @@ check: lint test
 
 bench-speed: $(INSTALLED)
 	$(BIN)/python benchmarks/speed.py
+
+# The promises of certificates, tried by simulation; hours. Needs the source files of the datasets.
+guarantees: $(INSTALLED)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.guarantees
+
+# Would the tests notice an error in risk/, certificate/ and metrics/? Most of an hour.
+mutation: $(INSTALLED)
+	$(BIN)/python benchmarks/mutation.py
+
+# All tests, with the processes they start; fails below the limits.
+coverage: $(INSTALLED)
+	$(BIN)/python -m pytest -n auto -q --cov --cov-report=json:.cache/coverage.json
+	$(BIN)/python benchmarks/branches.py .cache/coverage.json
 
 # The site, into site/; a broken link is an error. The tests build it too. To search it: python -m http.server -d site
 docs: $(INSTALLED)

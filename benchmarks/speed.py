@@ -1,41 +1,231 @@
-"""Speed as ratios, measured side by side in one process: python benchmarks/speed.py.
+"""Speed as ratios, measured side by side in one process: python benchmarks/speed.py, or make bench-speed.
 
 Absolute times mean nothing on a shared machine; each pair is timed in turns and the best of the
-repeats is compared, which is the run that the rest of the machine disturbed least.
+repeats is compared, which is the run that the rest of the machine disturbed least. The networks and
+settings are the paper's; the rows are Adult's, so RELIABLENET_DATA must say where they lie.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import platform
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from speed_peers import (
+    ALPHA,
+    PAPER,
+    TAU,
+    THRESHOLD,
+    cooper_loop,
+    mapie_threshold,
+    matrix_products,
+    new_network,
+    skorch_fit,
+    usual_loop,
+)
 
+import reliablenet as rn
 from reliablenet.certificate import certified_threshold
-from reliablenet.data import SyntheticBand
+from reliablenet.data import SyntheticBand, TabularEncoder, load_dataset
+from reliablenet.metrics import evaluate, risk_coverage_curve
 from reliablenet.risk.surrogate import M1, M2
-from reliablenet.training import Objective, Optimisation, Rows, Schedule, mlp, train
+from reliablenet.training import Objective, Rows, Schedule, train
 from reliablenet.training.loop import _Run, _Settings
 
 RESULTS = Path(__file__).with_name("results.json")
-BATCH = 256
+PACKAGES = ("torch", "numpy", "scikit-learn", "cooper-optim", "MAPIE", "skorch")
+SIZES = (10_000, 100_000, 1_000_000)
+MAPIE_ROWS = 8_000  # its table of rows times scores takes 1 GB here, and 100 times that for 80,000
+COMPARED = ("erm", "erm_early_stopped", "selectivenet", "deep_gamblers")  # of equal cost
+FLAT = "at most 1.2"
 
 
-def ratio(ours: Callable[[], object], theirs: Callable[[], object], repeats: int) -> float:
-    """Time two pieces of work in turns and return the ratio of their best times."""
-    best = [float("inf"), float("inf")]
+@dataclass(frozen=True)
+class Figure:
+    """One ratio, and what it was to be: "at least 3" or "at most 1.1"; nothing where none was set."""
+
+    name: str
+    threads: int
+    ratio: float
+    target: str = ""
+
+    @property
+    def met(self) -> bool | None:
+        if not self.target:
+            return None
+        direction, bound = self.target.rsplit(" ", 1)
+        low, high = sorted((self.ratio, float(bound)))
+        return self.ratio == (high if direction == "at least" else low)
+
+
+def best_times(works: list[Callable[[], object]], repeats: int) -> list[float]:
+    """Time pieces of work in turns and return the best time of each."""
+    best = [float("inf")] * len(works)
     for _ in range(repeats):
-        for number, work in enumerate((ours, theirs)):
+        for number, work in enumerate(works):
             start = time.perf_counter()
             work()
             best[number] = min(best[number], time.perf_counter() - start)
-    return best[0] / best[1]
+    return best
+
+
+def ratio(one: Callable[[], object], other: Callable[[], object], repeats: int) -> float:
+    """Return the best time of one piece of work over that of another."""
+    ours, theirs = best_times([one, other], repeats)
+    return ours / theirs
+
+
+@cache
+def adult() -> tuple[Rows, Rows]:
+    """Return the training and selection rows of Adult as the network sees them."""
+    folds = load_dataset("adult", 0).folds
+    encoder = TabularEncoder().fit(folds.train.X)
+    train_rows, selection = (
+        Rows(torch.from_numpy(encoder.transform(fold.X)), torch.from_numpy(fold.y.astype(np.int64)))
+        for fold in (folds.train, folds.selection)
+    )
+    return train_rows, selection
+
+
+def our_fit(schedule: Schedule, rows: Rows, selection: Rows) -> None:
+    train(
+        new_network(rows),
+        rows,
+        selection,
+        alpha=ALPHA,
+        schedule=schedule,
+        threshold=THRESHOLD,
+        keep="last",
+    )
+
+
+def constrained(epochs: int) -> Schedule:
+    return Schedule(warmup_epochs=0, epochs_per_stage=epochs, max_stages=1, tau=TAU)
+
+
+def epochs_in_our_loop(with_constraint: bool) -> Callable[[], object]:
+    """Return one epoch of steps of our loop, without the measurement at its end."""
+    settings = _Settings(
+        alpha=ALPHA,
+        schedule=Schedule.paper(),
+        objective=Objective(),
+        optimisation=PAPER,
+        threshold=THRESHOLD,
+        aim=ALPHA,
+        keep="last",
+        seed=0,
+        m1=M1,
+        m2=M2,
+    )
+    rows, selection = adult()
+    run = _Run(new_network(rows), rows, selection, settings)
+    if with_constraint:
+        run.constraint = run.build_constraint()
+    return lambda: run.pass_over_batches(epoch=1)
+
+
+def training(threads: int) -> Iterator[Figure]:
+    """Whole epochs against those of others, and steps against each other and their arithmetic."""
+    rows, selection = adult()
+    erm, bound = Schedule.erm(2), constrained(2)
+    against_usual = ratio(
+        lambda: usual_loop(rows, selection, 2), lambda: our_fit(erm, rows, selection), 3
+    )
+    yield Figure("ERM epoch of a usual loop / ours", threads, against_usual, "at least 3")
+    against_cooper = ratio(
+        lambda: cooper_loop(rows, selection, 2), lambda: our_fit(bound, rows, selection), 3
+    )
+    yield Figure("constrained epoch with cooper / ours", threads, against_cooper, "at least 2.5")
+    against_skorch = ratio(lambda: skorch_fit(rows, 2), lambda: our_fit(erm, rows, selection), 3)
+    yield Figure("skorch / our ERM", threads, against_skorch, "at least 3")
+    works = [matrix_products(rows), epochs_in_our_loop(False), epochs_in_our_loop(True)]
+    products, plain, bounded = best_times(works, 40)
+    yield Figure("ERM step / its matrix products", threads, plain / products, "at most 1.6")
+    yield Figure(
+        "constrained step / its matrix products", threads, bounded / products, "at most 1.6"
+    )
+    yield Figure("constrained step / ERM step", threads, bounded / plain, "at most 1.1")
+
+
+def calibrated(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return probabilities of two classes and labels drawn from them."""
+    random = np.random.default_rng(0)
+    score = random.uniform(0.5, 1.0, n)
+    y = (random.uniform(size=n) > score).astype(np.int64)
+    return np.column_stack([score, 1.0 - score]), y
+
+
+def certification(threads: int) -> Iterator[Figure]:
+    """`certified_threshold` and the metrics against sorting, and against MAPIE."""
+    proba, y = calibrated(1_000_000)
+    score, accepted = proba.max(axis=1), proba.max(axis=1) >= THRESHOLD
+    works: dict[str, Callable[[], object]] = {
+        "argsort": lambda: np.argsort(score),
+        "certified_threshold": lambda: certified_threshold(proba, y),
+        "evaluate": lambda: evaluate(proba, y, accepted=accepted),
+        "risk_coverage_curve": lambda: risk_coverage_curve(proba, y),
+    }
+    times = dict(zip(works, best_times(list(works.values()), 9), strict=True))
+    for name, target in (
+        ("certified_threshold", "at most 2"),
+        ("evaluate", ""),
+        ("risk_coverage_curve", ""),
+    ):
+        label = f"{name} / argsort, 1e6 rows"
+        yield Figure(label, threads, times[name] / times["argsort"], target)
+    few, labels = calibrated(MAPIE_ROWS)
+    slower = ratio(
+        lambda: mapie_threshold(few, labels), lambda: certified_threshold(few, labels), 3
+    )
+    label = f"MAPIE / certified_threshold, {MAPIE_ROWS:,} rows and thresholds"
+    yield Figure(label, threads, slower, "at least 100")
+
+
+def decisions(threads: int) -> Iterator[Figure]:
+    """`decide` of an array of a million rows against the network alone, at its best batch size."""
+    random = np.random.default_rng(0)
+    X = random.standard_normal((1_000_000, 100), dtype=np.float32)
+    y = (X[:3000, 0] > 0).astype(int)
+    clf = rn.ERMClassifier(epochs=1, random_state=0, verbose=False).fit(X[:3000], y)
+    inputs = torch.from_numpy(X)
+
+    def forward(size: int) -> Callable[[], None]:
+        def run() -> None:
+            with torch.inference_mode():
+                for part in inputs.split(size):
+                    clf.network_(part)
+
+        return run
+
+    sizes = (128, 256, 512, 1024, 4096, 16384)
+    ours, *bare = best_times([lambda: clf.decide(X), *map(forward, sizes)], 3)
+    label = "decide / forward pass alone, 1e6 x 100 rows"
+    yield Figure(label, threads, ours / min(bare), "at most 1.3")
+
+
+def jobs(threads: int) -> Iterator[Figure]:
+    """`compare` of four networks in one process and in two."""
+    rows = SyntheticBand(seed=0).sample(4000)
+
+    def run(n_jobs: int) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            rn.compare(rows.X, rows.y, methods=COMPARED, resamples=10, n_jobs=n_jobs, verbose=False)
+
+    run(2)  # starts the workers
+    faster = ratio(lambda: run(1), lambda: run(2), 1)
+    yield Figure("compare with n_jobs=1 / n_jobs=2", threads, faster)
 
 
 def band_rows(n: int) -> Rows:
@@ -43,82 +233,107 @@ def band_rows(n: int) -> Rows:
     return Rows(torch.tensor(fold.X, dtype=torch.float32), torch.tensor(fold.y))
 
 
-def constrained_step(repeats: int = 150) -> float:
-    """One epoch of constrained steps against one of unconstrained steps, in our loop."""
-    rows, selection = band_rows(5000), band_rows(500)
+def cost_by_size() -> dict[str, list[float]]:
+    """Return costs for each row, relative to those of the smallest size.
 
-    def run(constrained: bool) -> _Run:
-        torch.manual_seed(0)
-        settings = _Settings(
-            alpha=0.05,
-            schedule=Schedule.paper(),
-            objective=Objective(),
-            optimisation=Optimisation(),
-            threshold=0.8,
-            keep="last",
-            seed=0,
-            m1=M1,
-            m2=M2,
-        )
-        state = _Run(mlp(10, 2), rows, selection, settings)
-        if constrained:
-            state.constraint = state.build_constraint()
-        return state
+    Fits pass over as many rows at every size, so that a time is one of equally many steps.
+    """
+    selection, largest = band_rows(1000), SIZES[-1]
+    folds = [band_rows(n) for n in SIZES]
+    tables = [calibrated(n) for n in SIZES]
 
-    ours, plain = run(True), run(False)
-    return ratio(
-        lambda: ours.pass_over_batches(epoch=1), lambda: plain.pass_over_batches(epoch=1), repeats
+    def fit(rows: Rows, schedule: Schedule) -> Callable[[], None]:
+        return lambda: our_fit(schedule, rows, selection)
+
+    def certify(proba: np.ndarray, y: np.ndarray) -> Callable[[], object]:
+        return lambda: [certified_threshold(proba, y) for _ in range(largest // len(y))]
+
+    times = {
+        "ERM fit, a row and epoch": best_times(
+            [fit(rows, Schedule.erm(largest // rows.total)) for rows in folds], 3
+        ),
+        "constrained fit, a row and epoch": best_times(
+            [fit(rows, constrained(largest // rows.total)) for rows in folds], 3
+        ),
+        "certified_threshold, a row": best_times([certify(*table) for table in tables], 7),
+        "memory of a fit, a row": [memory_of_fit(n) / n for n in SIZES],
+    }
+    return {name: [value / costs[0] for value in costs] for name, costs in times.items()}
+
+
+def memory_of_fit(n: int) -> float:
+    """Return the bytes by which a process grows at most while it makes n rows and fits them."""
+    command = [sys.executable, __file__, "--memory", str(n)]
+    return float(subprocess.run(command, capture_output=True, check=True, text=True).stdout)  # noqa: S603
+
+
+def grow(n: int) -> int:
+    """Fit n rows of 100 columns in this process and return by how many bytes it grew at most."""
+
+    def fit(n: int) -> None:
+        X = np.random.default_rng(0).standard_normal((n, 100), dtype=np.float32)
+        rn.ERMClassifier(epochs=1, random_state=0, verbose=False).fit(X, (X[:, 0] > 0).astype(int))
+
+    fit(2000)  # whatever torch sets up once
+    before = _status("VmRSS")
+    fit(n)
+    return _status("VmHWM") - before
+
+
+def _status(name: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(name))
+
+
+def measure() -> Iterator[Figure]:
+    """Yield every figure, at one and at two threads where torch is at work."""
+    default = torch.get_num_threads()
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        yield from training(threads)
+        yield from decisions(threads)
+    torch.set_num_threads(1)
+    yield from certification(1)
+    yield from jobs(1)
+    torch.set_num_threads(default)
+
+
+def show(figure: Figure) -> None:
+    verdict = {None: "", True: "met", False: "missed"}[figure.met]
+    print(
+        f"{figure.name:58s} {figure.threads} {figure.ratio:9.2f}  {figure.target:12s} {verdict}",
+        flush=True,
     )
 
 
-def epoch_against_dataloader(repeats: int = 7) -> float:
-    """Whole ERM epochs of ours, measurement included, against the usual loop on the same rows."""
-    rows, selection = band_rows(20_000), band_rows(500)
-
-    def ours() -> None:
-        train(mlp(10, 2), rows, selection, alpha=0.05, schedule=Schedule.erm(2), keep="last")
-
-    def usual() -> None:
-        network = mlp(10, 2)
-        optimiser = torch.optim.Adam(network.parameters(), lr=1e-3, weight_decay=1e-4)
-        loader = DataLoader(TensorDataset(*rows), batch_size=BATCH, shuffle=True)
-        for _ in range(2):
-            total = 0.0
-            for X, y in loader:
-                optimiser.zero_grad()
-                loss = nn.functional.cross_entropy(network(X), y)
-                loss.backward()
-                nn.utils.clip_grad_norm_(network.parameters(), 5.0)
-                optimiser.step()
-                total += loss.item() * len(y)
-            with torch.no_grad():
-                (network(selection.X).argmax(1) == selection.y).float().mean().item()
-
-    return ratio(ours, usual, repeats)
-
-
-def threshold_against_argsort(repeats: int = 9) -> float:
-    """`certified_threshold` of a million rows of probabilities against sorting their scores."""
-    random = np.random.default_rng(0)
-    score = random.uniform(0.5, 1.0, 1_000_000)
-    proba = np.column_stack([score, 1.0 - score])
-    y = (random.uniform(size=len(score)) > score).astype(int)
-    return ratio(lambda: certified_threshold(proba, y), lambda: np.argsort(score), repeats)
-
-
 def main() -> None:
-    default = torch.get_num_threads()
-    results: dict[str, object] = {"torch": torch.__version__, "machine": platform.machine()}
-    for threads in (1, 2):
-        torch.set_num_threads(threads)
-        results[f"constrained step / unconstrained step, {threads} threads"] = constrained_step()
-        results[f"our epoch / DataLoader epoch, {threads} threads"] = epoch_against_dataloader()
-    torch.set_num_threads(default)
-    results["certified_threshold / argsort, 1e6 rows"] = threshold_against_argsort()
-    for name, value in results.items():
-        print(f"{name:55s} {value:.2f}" if isinstance(value, float) else f"{name:55s} {value}")
-    RESULTS.write_text(json.dumps(results, indent=2) + "\n")
+    if not os.environ.get("RELIABLENET_DATA"):
+        print("Speed is measured on Adult: set RELIABLENET_DATA to the folder of the datasets.")
+        return
+    print(f"{'what':58s} threads  ratio  target")
+    figures = []
+    for figure in measure():
+        show(figure)
+        figures.append(figure)
+    torch.set_num_threads(1)
+    sizes = cost_by_size()
+    for name, costs in sizes.items():
+        spread = max(costs) / min(costs)
+        figures.append(Figure(f"{name}: dearest / cheapest size", 1, spread, FLAT))
+        show(figures[-1])
+    results = {
+        "versions": {name: version(name) for name in PACKAGES},
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "figures": [asdict(figure) | {"met": figure.met} for figure in figures],
+        "rows": SIZES,
+        "cost": sizes,
+    }
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["--memory"]:
+        print(grow(int(sys.argv[2])))
+    else:
+        main()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,20 @@ def draw_certified_throughput() -> Figure:
     return figure
 
 
+def draw_cost_by_size() -> Figure:
+    """Draw what a row costs, by how many there are, in units of the smallest size."""
+    found = json.loads((DOCS.parent / "benchmarks" / "results.json").read_text())
+    axes = _axes(7.2, 3.2)
+    axes.axhspan(1 / 1.2, 1.2, color="0.93", zorder=0, label="within 20 %")
+    styles = zip((BLUE, ORANGE, GREEN, "0.4"), "os^D", strict=True)
+    for (name, costs), (colour, marker) in zip(found["cost"].items(), styles, strict=True):
+        axes.plot(found["rows"], costs, color=colour, marker=marker, linewidth=1.4, label=name)
+    axes.set(xscale="log", xlabel="rows", ylabel="cost of a row, 10,000 rows = 1")
+    axes.set_ylim(0, max(2.0, 1.1 * axes.get_ylim()[1]))
+    axes.legend(frameon=False, fontsize=8, ncols=2, loc="lower left")
+    return axes.figure
+
+
 def _axes(width: float, height: float) -> Any:
     axes = Figure(figsize=(width, height), layout="constrained").subplots()
     axes.spines[["top", "right"]].set_visible(False)
@@ -126,6 +141,7 @@ DRAWINGS = {
     "guarantee": draw_guarantee,
     "power": draw_power,
     "certified_throughput": draw_certified_throughput,
+    "cost_by_size": draw_cost_by_size,
 }
 
 

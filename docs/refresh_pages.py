@@ -24,6 +24,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from guarantee_tables import PARTS as GUARANTEES
+from robustness_tables import ROBUSTNESS
+
 from reliablenet import errors
 from reliablenet.bench import load_profile
 from reliablenet.bench.drawing import DATASET_NAMES
@@ -193,16 +196,68 @@ def two_processes() -> str:
     return "\n".join(lines) + "\n"
 
 
+def speed() -> str:
+    """Return the ratios of `make bench-speed`, with what each was to be."""
+    figures: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
+    for figure in _measured("results.json")["figures"]:
+        by_threads = figures.setdefault((figure["name"], figure["target"]), {})
+        by_threads[figure["threads"]] = figure
+    lines = ["| what | 1 thread | 2 threads | wanted | |", "| --- | --: | --: | --- | --- |"]
+    for (name, target), by_threads in figures.items():
+        cells = [f"{by_threads[n]['ratio']:.2f}" if n in by_threads else "" for n in (1, 2)]
+        met = [figure["met"] for figure in by_threads.values()]
+        verdict = "" if None in met else "met" if all(met) else "**missed**"
+        lines.append(f"| {name} | {cells[0]} | {cells[1]} | {target} | {verdict} |")
+    return "\n".join(lines) + "\n"
+
+
+def mutation() -> str:
+    """Return how many mutants of each module the tests kill."""
+    lines = [
+        "| module | mutants | killed | timed out | survived |",
+        "| --- | --: | --: | --: | --: |",
+    ]
+    found = _measured("../results/guarantees/mutation.json")
+    total = dict.fromkeys(("mutants", "killed", "timed_out", "survived"), 0)
+    for module, result in found.items():
+        counts = [result[name] for name in total]
+        lines.append(f"| `{module}` | " + " | ".join(f"{count:,}" for count in counts) + " |")
+        total = {name: total[name] + result[name] for name in total}
+    lines.append("| **all** | " + " | ".join(f"**{count:,}**" for count in total.values()) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def coverage() -> str:
+    """Return the share of statements and branches of each package that the tests reach."""
+    lines = [
+        "| package | statements | reached | branches | reached |",
+        "| --- | --: | --: | --: | --: |",
+    ]
+    for package, counts in _measured("../results/guarantees/coverage.json").items():
+        lines.append(
+            f"| `{package}` | {counts['num_statements']:,} | {counts['statements']:.1%} | "
+            f"{counts['num_branches']:,} | {counts['branches']:.1%} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
 def _measured(name: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((README.parent / "benchmarks" / name).read_text())
     return found
 
 
-PARTS = {
-    "certified_file": certified_file,
-    "certified_throughput": certified_throughput,
-    "two_processes": two_processes,
-}
+PARTS = (
+    GUARANTEES
+    | ROBUSTNESS
+    | {
+        "certified_file": certified_file,
+        "certified_throughput": certified_throughput,
+        "coverage": coverage,
+        "mutation": mutation,
+        "speed": speed,
+        "two_processes": two_processes,
+    }
+)
 
 
 if __name__ == "__main__":

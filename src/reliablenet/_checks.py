@@ -22,7 +22,13 @@ def parameter_error(
 
 def is_real(value: object) -> bool:
     """Tell whether a value is a real number; booleans are not."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+    # numpy calls a span of time an integer
+    return isinstance(value, Real) and not isinstance(value, bool | np.timedelta64)
+
+
+def is_whole(value: object) -> bool:
+    """Tell whether a value is an integer; booleans are not."""
+    return is_real(value) and isinstance(value, Integral)
 
 
 def check_fraction(name: str, value: Any, owner: str) -> float:
@@ -45,8 +51,15 @@ def check_positive(name: str, value: Any, owner: str, *, zero: bool = False) -> 
 
 def check_count(name: str, value: Any, owner: str, *, minimum: int = 1) -> int:
     """Return ``value`` as an int if it is a whole number of at least ``minimum``."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < minimum:
+    if not is_whole(value) or not minimum <= value < 2**63:
         raise parameter_error(name, owner, f"be a whole number of at least {minimum}", value)
+    return int(value)
+
+
+def check_seed(name: str, value: Any, owner: str) -> int:
+    """Return ``value`` as an int if it can seed numpy's generators."""
+    if not is_whole(value) or not 0 <= value < 2**32:
+        raise parameter_error(name, owner, "be a whole number from 0 to 2**32 - 1", value)
     return int(value)
 
 
@@ -64,13 +77,23 @@ def check_threshold(name: str, value: Any, owner: str, n_classes: int | None = N
     return float(value)
 
 
-def as_array(values: Any) -> NDArray[Any]:
+def as_array(values: Any, name: str = "X") -> NDArray[Any]:
     """Return an array of anything array-like; a tensor is detached and brought to the CPU first."""
     if hasattr(values, "detach"):
         values = values.detach().cpu()
         if values.is_floating_point():
             values = values.double()
-    return np.asarray(values)
+    if np.ma.is_masked(values):  # numpy would forget the mask, and count what was masked
+        raise InvalidDataError(
+            f"`{name}` must not hold masked values; got {np.ma.getmaskarray(values).sum()} of them. "
+            "Drop those rows first."
+        )
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError) as error:  # rows of unequal length, a sparse tensor
+        raise InvalidDataError(
+            f"`{name}` must be an array; got a {type(values).__name__} that is none: {error}"
+        ) from None
 
 
 def check_finite(name: str, values: NDArray[Any], owner: str) -> None:

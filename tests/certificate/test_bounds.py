@@ -10,7 +10,7 @@ from scipy.stats import beta, binom, binomtest
 from statsmodels.stats.proportion import proportion_confint
 
 from reliablenet.certificate import clopper_pearson_upper, hoeffding_upper, uniform_slack
-from reliablenet.errors import InvalidParameterError
+from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 
 def every_pair(largest: int) -> tuple[np.ndarray, np.ndarray]:
@@ -197,3 +197,83 @@ def test_uniform_slack_refuses_bad_input(changed, text):
     setting = {"n": 10, "rho": 0.05, "tau": 0.1, "n_parameters": 2, "lipschitz": 1.0, "radius": 1.0}
     with pytest.raises(InvalidParameterError, match=text):
         uniform_slack(**setting | changed)
+
+
+@pytest.mark.parametrize("m1", [0.5, 2.0])
+def test_uniform_slack_is_the_equation_of_the_paper(m1):
+    n, rho, tau, d, l_g, r = 700, 0.1, 0.2, 30, 3.0, 5.0
+    height = 1 + m1 * tau
+    expected = height * math.sqrt((d * math.log(3 * n) + math.log(2 / rho)) / (2 * n))
+    expected += height * l_g * r / (2 * tau * n)
+    found = uniform_slack(n, rho, tau, n_parameters=d, lipschitz=l_g, radius=r, m1=m1)
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_ends_of_every_domain_are_allowed():
+    one_row = {"n": 1, "rho": 0.05, "tau": 0.1, "n_parameters": 1}
+    concentration = math.sqrt((math.log(3) + math.log(2 / 0.05)) / 2)
+    assert uniform_slack(**one_row, lipschitz=0.0, radius=0.0, m1=0.0) == pytest.approx(
+        concentration, rel=1e-12
+    )
+    assert hoeffding_upper(0.0, 1) == pytest.approx(math.sqrt(math.log(20) / 2))
+    assert hoeffding_upper(1 * (1 + 1e-6), 1) > 1  # what rounding may bring
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (
+            lambda: clopper_pearson_upper([1, 2], [5, 6, 7]),
+            "The arrays of clopper_pearson_upper do not fit together: "
+            "`errors` (2,), `n` (3,), `rho` ().",
+        ),
+        (
+            lambda: hoeffding_upper([0.1, 0.2], [5, 6, 7], bound=[[1.0]]),
+            "The arrays of hoeffding_upper do not fit together: "
+            "`mean` (2,), `n` (3,), `rho` (), `bound` (1, 1).",
+        ),
+        (
+            lambda: uniform_slack([1, 2], 0.1, 0.1, n_parameters=[1, 2, 3], lipschitz=1, radius=1),
+            "The arrays of uniform_slack do not fit together: `n` (2,), `rho` (), `tau` (), "
+            "`n_parameters` (3,), `lipschitz` (), `radius` (), `m1` ().",
+        ),
+        (
+            lambda: hoeffding_upper("0.1", 5),
+            "`mean` of hoeffding_upper must hold numbers; got '0.1'.",
+        ),
+        (
+            lambda: hoeffding_upper(0.1, 5, bound="1"),
+            "`bound` of hoeffding_upper must hold numbers; got '1'.",
+        ),
+        (
+            lambda: uniform_slack(9, 0.1, 0.1, n_parameters=2, lipschitz=1, radius=True),
+            "`radius` of uniform_slack must hold numbers; got True.",
+        ),
+        (
+            lambda: uniform_slack(9, 0.1, 0.1, n_parameters=2, lipschitz=1, radius=-2.0),
+            "`radius` of uniform_slack must be finite and not negative; got -2.0.",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_named(call, text):
+    with pytest.raises(InvalidParameterError) as caught:
+        call()
+    assert str(caught.value) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("errors", lambda bad: clopper_pearson_upper(bad, 9)),
+        ("rho", lambda bad: clopper_pearson_upper(1, 9, bad)),
+        ("mean", lambda bad: hoeffding_upper(bad, 9)),
+    ],
+)
+def test_masked_values_are_refused_by_the_name_of_their_array(name, call):
+    bad = np.ma.masked_array([0.25, 0.5], [True, False])
+    with pytest.raises(InvalidDataError, match=f"^`{name}` must not hold masked values; got 1 of"):
+        call(bad)
+
+
+def test_a_small_type_does_not_overflow():
+    assert clopper_pearson_upper(np.uint8(255), np.uint16(256)) == clopper_pearson_upper(255, 256)

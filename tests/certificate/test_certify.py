@@ -329,3 +329,148 @@ def test_every_small_certificate_agrees_with_its_definition():
             bound = 1.0 if errors == n else beta.ppf(0.95, errors + 1, n - errors)
             assert certificate.upper_bound == pytest.approx(bound, abs=1e-12)
             assert certificate.certified == (bound <= alpha)
+
+
+def test_the_file_is_this_to_the_byte():
+    """A reader of another version, or another program, depends on every name and on the hash."""
+    assert (
+        Certificate(1, 1, 1, 0.25, 0.5, 0.5).to_json()
+        == """{
+  "format": "reliablenet-certificate/1",
+  "certified": false,
+  "upper_bound": 1.0,
+  "errors": 1,
+  "accepted": 1,
+  "n": 1,
+  "coverage": 1.0,
+  "alpha": 0.25,
+  "rho": 0.5,
+  "threshold": 0.5,
+  "kind": "fixed",
+  "reason": "1 error in 1 row bound JCW by 1; alpha 0.25 needs 7 rows",
+  "sha256": "178b900bfaa17d328834d22ad61c4f6db46fbf9f1b1ba729b2793a495b14cf48"
+}"""
+    )
+
+
+def test_the_parts_of_a_certificate_are_plain_numbers():
+    counts = {name: np.int16(PLAIN[name]) for name in ("errors", "accepted", "n")}
+    levels = {name: np.float32(0.5) for name in ("alpha", "rho", "threshold")}
+    certificate = Certificate(**counts, **levels)
+    found = [type(getattr(certificate, name)) for name in (*counts, *levels)]
+    assert found == [int] * 3 + [float] * 3
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        ({"errors": 81}, "A certificate needs errors <= accepted <= n; got 81, 80, 100."),
+        ({"threshold": math.inf}, "Threshold inf accepts no row; got accepted=80."),
+        (
+            {"threshold": -math.inf},
+            "Threshold -inf accepts every row; got accepted=80 of 100.",
+        ),
+        (
+            {"kind": "lucky"},
+            "`kind` of Certificate must be one of ('fixed', 'monotone'); got 'lucky'.",
+        ),
+        (
+            {"kind": ["fixed"]},
+            "`kind` of Certificate must be one of ('fixed', 'monotone'); got ['fixed'].",
+        ),
+        ({"threshold": math.nan}, "`threshold` of Certificate must be a number; got nan."),
+    ],
+)
+def test_a_record_that_contradicts_itself_is_refused_in_these_words(changed, text):
+    with pytest.raises((InvalidDataError, InvalidParameterError)) as caught:
+        Certificate(**PLAIN | changed)
+    assert str(caught.value) == text
+
+
+def altered(**changes):
+    """Return the text of a certificate, changed by one who also mends the hash."""
+    values = json.loads(Certificate(**PLAIN | {"errors": 100, "accepted": 100}).to_json())
+    return hashed({name: value for name, value in (values | changes).items() if value != "drop"})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "This is not the JSON of a certificate: "),
+        ("[]", "This is not a certificate of the format 'reliablenet-certificate/1'."),
+        (
+            altered(format="reliablenet-certificate/2"),
+            "This is not a certificate of the format 'reliablenet-certificate/1'.",
+        ),
+        (altered(kind="drop", n="drop"), "The certificate lacks ['n', 'kind']."),
+        (
+            Certificate(**PLAIN).to_json().replace("sha256", "sha1"),
+            "The certificate was altered: its values do not match its hash.",
+        ),
+        (
+            altered(certified=True),
+            "The certificate's 'certified' (True) does not follow from its counts (False): "
+            "the text was altered.",
+        ),
+        (
+            altered(coverage="drop"),
+            "The certificate's 'coverage' (None) does not follow from its counts (1.0): "
+            "the text was altered.",
+        ),
+        (
+            altered(upper_bound=0.5),
+            "The certificate's 'upper_bound' (0.5) does not follow from its counts (1.0): "
+            "the text was altered.",
+        ),
+        (
+            altered(upper_bound="1.0"),
+            "The certificate's 'upper_bound' ('1.0') does not follow from its counts (1.0): "
+            "the text was altered.",
+        ),
+        (
+            altered(upper_bound="drop"),
+            "The certificate's 'upper_bound' (None) does not follow from its counts (1.0): "
+            "the text was altered.",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_text_is_said_in_these_words(text, message):
+    with pytest.raises(InvalidDataError) as caught:
+        Certificate.from_json(text)
+    assert str(caught.value).startswith(message)
+    assert str(caught.value).endswith(".")
+
+
+def test_a_fold_that_affords_no_error_at_all_says_so():
+    certificate = Certificate(**PLAIN | {"n": 60, "accepted": 50})
+    expected = "1 error in 60 rows bound JCW by 0.0767; alpha 0.05 allows 0 errors in 60 rows"
+    assert certificate.reason == expected
+
+
+def test_a_bound_that_rounds_to_alpha_is_printed_so():
+    certificate = Certificate(**PLAIN | {"alpha": 0.0466})
+    assert certificate.reason == "1 error in 100 rows bound JCW by 0.0466, within alpha 0.0466"
+
+
+@pytest.mark.parametrize(("errors", "n"), [(1, 100), (0, 28), (1, 39)])
+def test_a_bound_equal_to_alpha_is_not_printed_above_it(errors, n):
+    """Between 0.1 and 0.125 seventeen digits, rounded up, may be the next float already."""
+    alpha = clopper_pearson_upper(errors, n, 0.05)
+    reason = Certificate(errors, errors, n, alpha, 0.05, 0.9).reason
+    assert float(re.search("by (0[.][0-9]+),", reason)[1]) == alpha
+
+
+@pytest.mark.parametrize("threshold", [0.0, 1.0])
+def test_a_threshold_at_either_end_of_the_probabilities_is_taken(threshold):
+    assert certify(PROBA, LABELS, threshold).threshold == threshold
+
+
+def test_certify_names_itself_in_errors():
+    text = "`threshold` of certify must lie in [0, 1], as the score is a probability; got 1.5."
+    with pytest.raises(InvalidParameterError) as caught:
+        certify(PROBA, LABELS, 1.5)
+    assert str(caught.value) == text
+    with pytest.raises(InvalidDataError, match="`proba` of certify must have shape"):
+        certify(PROBA[:, 0], LABELS, 0.5)
+    with pytest.raises(InvalidParameterError, match="`threshold` of certify must be a number; "):
+        certify(PROBA, LABELS, None)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 
@@ -16,6 +17,7 @@ from reliablenet.certificate import (
     rows_for_errors,
     rows_needed,
 )
+from reliablenet.certificate.planning import binomial_cdf, certifiable_jcw
 from reliablenet.errors import InvalidParameterError
 
 ALPHA = st.floats(0.03, 0.6)
@@ -174,3 +176,109 @@ def test_rows_needed_refuses_a_rule_that_does_not_keep_its_budget(truth):
 def test_rows_needed_refuses_an_impossible_power():
     with pytest.raises(InvalidParameterError, match=r"`power` of rows_needed must lie in \(0, 1\)"):
         rows_needed(0.05, power=1.0)
+
+
+def test_the_binomial_distribution_is_that_of_scipy_to_its_end():
+    n, k = np.tril_indices(12)
+    for p in (0.05, 0.3, 0.9):
+        np.testing.assert_allclose(binomial_cdf(k, n, p), binom.cdf(k, n, p), rtol=1e-12)
+    assert binomial_cdf(3, 3, 0.2) == 1.0
+
+
+def test_a_bound_equal_to_alpha_is_within_it():
+    alpha = clopper_pearson_upper(3, 100, 0.05)
+    assert largest_certifiable_errors(100, alpha) == 3
+    assert largest_certifiable_errors(100, math.nextafter(alpha, 0)) == 2
+
+
+@pytest.mark.parametrize(("errors", "n", "rho"), [(0, 8, 0.05), (0, 29, 0.05), (0, 106, 0.05)])
+def test_where_the_tail_rounds_above_rho_the_certificate_still_decides(errors, n, rho):
+    """alpha is the very bound of n rows, and yet the binomial tail at alpha exceeds rho."""
+    alpha = clopper_pearson_upper(errors, n, rho)
+    assert rows_for_errors(errors, alpha, rho) == n
+
+
+@pytest.mark.parametrize(("errors", "n", "rho"), [(1, 16, 0.05), (2, 17, 0.05), (4, 19, 0.1)])
+def test_where_the_tail_rounds_below_rho_the_certificate_still_decides(errors, n, rho):
+    """alpha lies one float below the bound of n rows, and yet the tail at alpha is within rho."""
+    alpha = math.nextafter(clopper_pearson_upper(errors, n, rho), 0)
+    assert rows_for_errors(errors, alpha, rho) == n + 1
+
+
+def test_one_row_suffices_for_a_budget_that_nearly_everything_keeps():
+    assert rows_for_errors([0, 1], 0.96).tolist() == [1, 3]
+    assert certification_power(1, 0.96) == 1.0
+
+
+def test_without_an_expectation_a_rule_is_taken_to_make_no_error():
+    assert certification_power(100, 0.05) == certification_power(100, 0.05, 0.05, 0.0) == 1.0
+
+
+def test_rows_needed_takes_the_first_size_whose_power_is_just_reached():
+    power = certification_power(93, 0.05, expected_jcw=0.01)
+    assert certification_power(59, 0.05, expected_jcw=0.01) < power
+    assert rows_needed(0.05, expected_jcw=0.01, power=power) == 93
+    assert rows_needed(0.05, expected_jcw=0.01, power=math.nextafter(power, 1)) == 124
+
+
+def test_rows_needed_searches_on_where_many_errors_must_be_affordable():
+    n = rows_needed(0.05, expected_jcw=0.04)
+    errors = np.arange(largest_certifiable_errors(n, 0.05) + 1)
+    assert len(errors) > 64 + 64
+    sizes = rows_for_errors(errors, 0.05)
+    assert sizes[-1] == n
+    power = binom.cdf(errors, sizes, 0.04)
+    assert power[-1] >= 0.9 > power[:-1].max()
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (
+            lambda: rows_for_errors(-1, 0.05),
+            "`errors` of rows_for_errors must hold whole numbers of at least 0; got -1.",
+        ),
+        (
+            lambda: certification_power(0, 0.05),
+            "`n` of certification_power must hold whole numbers of at least 1; got 0.",
+        ),
+        (
+            lambda: certification_power(9, 0.05, expected_jcw=1.1),
+            "`expected_jcw` of certification_power must lie in [0, 1]; got 1.1.",
+        ),
+        (
+            lambda: certification_power([9, 10], 0.05, expected_jcw=[0.1, 0.2, 0.3]),
+            "The arrays of certification_power do not fit together: `n` (2,), `expected_jcw` (3,).",
+        ),
+        (
+            lambda: certification_power(9, 0.05, expected_jcw="0"),
+            "`expected_jcw` of certification_power must hold numbers; got '0'.",
+        ),
+        (
+            lambda: rows_needed(0.05, expected_jcw=0.05),
+            "`expected_jcw` of rows_needed must lie in [0, alpha) = [0, 0.05); got 0.05. "
+            "No number of rows certifies a rule that does not keep its budget.",
+        ),
+    ],
+)
+def test_errors_say_whose_parameter_what_is_allowed_and_what_came(call, text):
+    with pytest.raises(InvalidParameterError) as caught:
+        call()
+    assert str(caught.value) == text
+
+
+@given(n=st.integers(1, 3000), alpha=ALPHA, rho=RHO, power=st.sampled_from([0.5, 0.9, 0.99]))
+def test_certifiable_jcw_is_certified_with_just_the_power_asked_for(n, alpha, rho, power):
+    aim = certifiable_jcw(n, alpha, rho, power)
+    most = largest_certifiable_errors(n, alpha, rho)
+    if most < 0:
+        assert aim == 0.0
+    else:
+        assert binom.cdf(most, n, aim) == pytest.approx(power, abs=1e-9)
+        assert certification_power(n, alpha, rho, aim) == pytest.approx(power, abs=1e-9)
+        assert aim < alpha or power < rho
+
+
+def test_certifiable_jcw_checks_its_power():
+    with pytest.raises(InvalidParameterError, match="`power` of certifiable_jcw must lie in"):
+        certifiable_jcw(100, 0.05, power=1.0)

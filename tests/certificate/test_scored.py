@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -7,7 +8,7 @@ import pandas as pd
 import pytest
 import torch
 
-from reliablenet.certificate.scored import score_rows
+from reliablenet.certificate.scored import class_indices, score_rows
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 PROBA = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.5, 0.25, 0.25]])
@@ -24,6 +25,18 @@ def test_the_top_probability_is_the_score_and_its_column_the_prediction():
     assert rows.wrong.tolist() == [False, False, True, True]
     assert rows.n == 4
     assert rows.lowest == 0.0
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_of_tied_probabilities_the_first_column_is_the_prediction(n_classes):
+    table = np.random.default_rng(0).dirichlet(np.ones(n_classes), 500).round(1)
+    table /= table.sum(axis=1, keepdims=True)
+    table[::7] = 1 / n_classes
+    answers = table.argmax(axis=1)
+    rows = reduce(table, np.zeros(500, int))
+    assert (table == table.max(axis=1, keepdims=True)).sum(axis=1).max() == n_classes
+    np.testing.assert_array_equal(rows.wrong, answers != 0)
+    np.testing.assert_array_equal(rows.score, table.max(axis=1))
 
 
 def test_a_score_beside_proba_replaces_the_score_alone():
@@ -222,3 +235,99 @@ def test_without_proba_both_score_and_predicted_are_needed(given):
 def test_predicted_beside_proba_is_refused():
     with pytest.raises(InvalidParameterError, match="takes `predicted` only with proba=None"):
         reduce(predicted=LABELS)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (
+            lambda: reduce([0.5, 0.5], [0, 0]),
+            "`proba` of certify must have shape (n, K) with K >= 2; got (2,). "
+            "For a vector p of P(class 1), pass np.column_stack([1 - p, p]).",
+        ),
+        (
+            lambda: reduce([[2.0, 0.5]], [0]),
+            "`proba` of certify must lie in [0, 1]; got values from 0.5 to 2. "
+            "If these are logits, apply a softmax first.",
+        ),
+        (
+            lambda: reduce([[1.5, 0.0]], [0]),
+            "`proba` of certify must lie in [0, 1]; got values from 0 to 1.5. "
+            "If these are logits, apply a softmax first.",
+        ),
+        (
+            lambda: reduce([[0.5, 0.5], [0.0, 0.5]], [0, 0]),
+            "Each row of `proba` of certify must sum to 1; row 1 sums to 0.5. "
+            "Normalise the rows, or pass `score` and `predicted`.",
+        ),
+        (
+            lambda: reduce([[1.0, 0.5]], [0]),
+            "Each row of `proba` of certify must sum to 1; row 0 sums to 1.5. "
+            "Normalise the rows, or pass `score` and `predicted`.",
+        ),
+        (
+            lambda: reduce(y=[0, 1, 2, 3]),
+            "`y` of certify holds labels that are not among the 3 known classes: [3]. "
+            "Known: [0, 1, 2]. Give the column order with `classes=`, or leave those rows out.",
+        ),
+        (
+            lambda: reduce(None, ["a"], score=[1], predicted=["z"], classes=["a", "b"]),
+            "`predicted` of certify holds labels that are not among the 2 known classes: ['z']. "
+            "Known: ['a', 'b']. Give the column order with `classes=`, or leave those rows out.",
+        ),
+        (
+            lambda: reduce(None, ["a", "b"], score=[1, 2], predicted=[7, 8]),
+            "`predicted` of certify must hold labels as `y` does; got np.int64(7) where `y` has "
+            "np.str_('a'). Translate column numbers into labels first.",
+        ),
+        (
+            lambda: reduce(score=["1", "2", "3", "4"]),
+            "`score` of certify must hold numbers; got <U1.",
+        ),
+        (
+            lambda: reduce(predicted=LABELS),
+            "certify takes `predicted` only with proba=None: `proba` already decides it.",
+        ),
+        (
+            lambda: reduce(np.empty((0, 3))),
+            "`proba` of certify must have one entry for each of the 4 labels; got shape (0,).",
+        ),
+    ],
+)
+def test_bad_rows_are_refused_in_these_words(call, text):
+    with pytest.raises((InvalidDataError, InvalidParameterError)) as caught:
+        call()
+    assert str(caught.value) == text
+
+
+def test_of_many_strangers_and_classes_the_first_are_named():
+    names = [f"c{k}" for k in range(12)]
+    with pytest.raises(InvalidDataError) as caught:
+        class_indices(np.array([*names, *"zyxwvut"]), names, "certify")
+    assert f": {list('zyxwv')}. Known: {names[:10]}. Give" in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float64, "U8", object])
+def test_labels_become_the_numbers_of_their_columns(kind):
+    names = np.array([30, 10, 20]).astype(kind)
+    index = class_indices(names[[2, 0, 1, 1]], names, "certify")
+    assert index.tolist() == [2, 0, 1, 1]
+    assert index.dtype == np.intp
+
+
+def test_a_probability_of_nought_and_a_score_of_booleans_are_taken():
+    assert reduce([[1.0, 0.0], [0.0, 1.0]], [0, 0]).wrong.tolist() == [False, True]
+    rows = reduce(score=[True, False, True, True])
+    assert rows.score.tolist() == [1.0, 0.0, 1.0, 1.0]
+    assert rows.score.dtype == np.float64
+
+
+def test_whole_numbers_may_be_probabilities():
+    rows = reduce(np.eye(2, dtype=int), [0, 1])
+    assert rows.score.tolist() == [1.0, 1.0]
+    assert rows.score.dtype == np.float64
+
+
+def test_rows_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        reduce().lowest = 1.0

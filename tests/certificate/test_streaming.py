@@ -113,3 +113,86 @@ def test_streaming_needs_neither_torch_nor_pandas() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
     assert found.stderr.strip() == ""
+
+
+def test_a_score_at_the_threshold_is_accepted() -> None:
+    rows = ScoredRows(np.array([0.3, 0.5, 0.5, 0.7]), np.array([True, True, False, True]), 0.0)
+    certificate = certify_batches(cut(rows, 3), 0.5)
+    assert (certificate.errors, certificate.accepted, certificate.n) == (2, 3, 4)
+    assert certificate.kind == "fixed"
+    assert type(certify_batches(cut(rows, 3), 1).threshold) is float
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_one_accepted_row_decides_the_threshold_with_the_first_error_below(size) -> None:
+    """One error in 100 rows is affordable: the highest of 100 wrong rows is all that is accepted."""
+    rows = ScoredRows(np.arange(100.0), np.ones(100, bool), -math.inf)
+    certificate = certified_threshold_batches(lambda: cut(rows, size))
+    assert (certificate.errors, certificate.accepted, certificate.n) == (1, 1, 100)
+    assert certificate.threshold == 98.5
+
+
+def test_one_right_row_above_the_errors_is_accepted() -> None:
+    rows = ScoredRows(np.arange(59.0), np.arange(59) < 58, -math.inf)
+    certificate = certified_threshold_batches(lambda: cut(rows, 10))
+    assert (certificate.errors, certificate.accepted) == (0, 1)
+    assert certificate.threshold == 57.5
+
+
+def test_errors_at_the_very_top_leave_nothing_to_accept() -> None:
+    rows = ScoredRows(np.array([0.5] * 90 + [0.9] * 10), np.arange(100) >= 90, 0.0)
+    certificate = certified_threshold_batches(lambda: cut(rows, 30))
+    assert (certificate.errors, certificate.accepted) == (0, 0)
+    assert certificate.threshold == math.inf
+    assert certificate.kind == "monotone"
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: certify_batches([], 0.5), "certify_batches needs rows; got 0."),
+        (
+            lambda: certified_threshold_batches(list),
+            "certified_threshold_batches needs rows; got 0.",
+        ),
+        (
+            lambda: certify_batches([], 0.5, alpha=0.0),
+            "`alpha` of certify_batches must lie in (0, 1); got 0.0.",
+        ),
+        (
+            lambda: certify_batches([], 0.5, rho=0.0),
+            "`rho` of certify_batches must lie in (0, 1); got 0.0.",
+        ),
+        (
+            lambda: certified_threshold_batches(list, alpha=0.0),
+            "`alpha` of certified_threshold_batches must lie in (0, 1); got 0.0.",
+        ),
+        (
+            lambda: certified_threshold_batches(list, rho=0.0),
+            "`rho` of certified_threshold_batches must lie in (0, 1); got 0.0.",
+        ),
+        (
+            lambda: certify_batches([], math.nan),
+            "`threshold` of certify_batches must be a number; got nan.",
+        ),
+        (
+            lambda: certify_batches([], None),
+            "`threshold` of certify_batches must be a number; got None.",
+        ),
+    ],
+)
+def test_errors_say_whose_parameter_what_is_allowed_and_what_came(call, text) -> None:
+    with pytest.raises((InvalidDataError, InvalidParameterError)) as caught:
+        call()
+    assert str(caught.value) == text
+
+
+def test_rows_that_change_are_refused_in_these_words() -> None:
+    rows = ScoredRows(np.linspace(0, 1, 200), np.arange(200) % 2 == 0, -math.inf)
+    looks = iter([[rows], [rows, rows]])
+    with pytest.raises(InvalidDataError) as caught:
+        certified_threshold_batches(lambda: next(looks))
+    assert str(caught.value) == (
+        "The rows changed while they were certified: 200 at first, 400 on the second look. "
+        "Certify a file that nobody writes to."
+    )

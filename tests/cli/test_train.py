@@ -189,3 +189,32 @@ def test_predict_without_a_model(loans, call, tmp_path) -> None:
     result = call("predict", loans / "new.csv", loans / "new.csv", "--out", tmp_path / "d.csv")
     assert result.exit_code == 2
     assert "is not a model file of ours" in result.stderr
+
+
+def test_train_by_group_counts_each_person_once_and_leaves_the_column_out(
+    loans, call, tmp_path
+) -> None:
+    table = pd.read_csv(loans / "loans.csv").assign(person=[f"p{row // 3}" for row in range(1500)])
+    table.to_csv(tmp_path / "visits.csv", index=False)
+    result = call(
+        *("train", tmp_path / "visits.csv", "--target", "default", "--alpha", "0.2"),
+        *("--group", "person", "--drop", "note", "--out", tmp_path / "model.rnet"),
+    )
+    assert result.exit_code == 0, result.output
+    assert (
+        "  counted  one row of each person; it speaks of a random row of a new person"
+        in result.stdout
+    )
+    model = rn.load(tmp_path / "model.rnet")
+    assert "person" not in model.feature_names_in_
+    certified = table["person"].iloc[model.evidence_.row]
+    assert model.certificate_.n == certified.nunique() == 75  # 15 % of 500 persons
+
+
+def test_a_group_column_that_is_not_there_is_named(loans, call, tmp_path) -> None:
+    result = call(
+        *("train", loans / "loans.csv", "--target", "default", "--group", "persn"),
+        *("--out", tmp_path / "model.rnet"),
+    )
+    assert result.exit_code == 2
+    assert "persn" in result.stderr

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from reliablenet.data import Fold, cut_folds, cut_rows, fold_counts
+from reliablenet.data import Fold, cut_folds, cut_groups, cut_rows, fold_counts
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 PAPER = (0.70, 0.15, 0.15)
@@ -155,3 +155,86 @@ def test_too_few_rows_are_refused_with_the_number_needed(n, sizes):
 def test_a_fold_needs_one_label_a_row(rows, labels):
     with pytest.raises(InvalidDataError, match=f"one label for each.*{rows} rows and {labels} lab"):
         Fold(np.zeros((rows, 2)), np.zeros(labels))
+
+
+@st.composite
+def grouped_labels(draw):
+    sizes = draw(st.lists(st.integers(1, 12), min_size=3, max_size=40))
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    random = np.random.default_rng(draw(st.integers(0, 99)))
+    cuts = sorted(draw(st.lists(st.integers(0, len(sizes)), min_size=2, max_size=2)))
+    counts = (cuts[0], cuts[1] - cuts[0], len(sizes) - cuts[1])
+    return random.integers(0, 4, len(groups)), random.permutation(groups), counts
+
+
+@given(grouped_labels(), st.integers(0, 2**32 - 1))
+def test_no_group_is_in_two_parts_and_the_last_part_has_one_row_of_each_of_its_groups(case, seed):
+    y, groups, counts = case
+    parts = cut_groups(y, groups, counts, seed)
+    inside = [set(groups[part].tolist()) for part in parts]
+    assert [len(found) for found in inside] == list(counts)
+    assert sum(counts) == len(set.union(*inside))
+    assert len(parts[2]) == counts[2]
+    for part, found in zip(parts[:2], inside, strict=False):  # all rows of their groups
+        assert sorted(part.tolist()) == np.flatnonzero(np.isin(groups, list(found))).tolist()
+
+
+def test_every_group_has_the_same_chance_and_within_it_every_row():
+    groups = np.repeat(np.arange(12), [1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 8, 8])
+    y = np.arange(len(groups)) % 2
+    counts, seeds = (6, 3, 3), 4000
+    landed = np.zeros(len(groups))
+    for seed in range(seeds):
+        landed[cut_groups(y, groups, counts, seed)[2]] += 1
+    share = 3 / 12 / np.bincount(groups)[groups]
+    standard_error = np.sqrt(share * (1 - share) / seeds)
+    assert (np.abs(landed / seeds - share) < 4.5 * standard_error).all()
+
+
+def test_groups_of_unequal_size_and_label_give_parts_near_their_shares():
+    random = np.random.default_rng(0)
+    groups = np.repeat(np.arange(400), random.geometric(0.1, 400))
+    y = (random.random(len(groups)) < random.beta(0.3, 3, 400)[groups]).astype(int)
+    parts = [cut_groups(y, groups, (280, 60, 60), seed)[1] for seed in range(100)]
+    sizes = np.array([len(part) for part in parts]) / len(y)
+    rates = np.array([y[part].mean() for part in parts])
+    assert sizes.mean() == pytest.approx(0.15, abs=0.005)
+    assert sizes.std() < 0.012  # 0.016 without strata
+    assert rates.std() < 0.022  # 0.026
+
+
+def test_groups_are_cut_alike_with_the_same_seed_whatever_they_are_called():
+    y, numbers = np.arange(300) % 3, np.repeat(np.arange(60), 5)
+    names = [f"person {number}" for number in numbers]
+    first, again, other = (
+        cut_groups(y, given, (40, 10, 10), seed)
+        for given, seed in ((numbers, 1), (names, 1), (numbers, 2))
+    )
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not np.array_equal(first[2], other[2])
+
+
+def test_folds_are_cut_by_groups_and_their_sizes_count_groups():
+    groups = np.repeat(np.arange(1000), 3)
+    folds = cut_folds(groups[:, None], groups % 2, groups=groups, random_state=0)
+    sizes = len(folds.train), len(folds.selection), len(folds.certification)
+    assert sizes == (3 * 697, 3 * 150, 153)
+    seen = [set(np.ravel(fold.X).tolist()) for fold in vars(folds).values()]
+    assert sum(len(found) for found in seen) == len(set.union(*seen)) == 1000
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (np.arange(9), r"`groups` must hold one label for each of the 10 rows; got shape \(9,\)"),
+        (np.zeros((10, 2)), r"one label for each of the 10 rows; got shape \(10, 2\)"),
+        ([None, *"abcdefghi"], r"missing in row 0 \(1 in all\)"),
+        ([*"aabbccdde", np.nan], "missing in row 9"),
+        (np.full(10, np.nan), r"missing in row 0 \(10 in all\)"),
+        (["a"] * 10, "`groups` names 1 group, too few to cut folds from.* at least 4"),
+        ([*"aaabbbccc", "c"], "`groups` names 3 groups, too few"),
+    ],
+)
+def test_groups_that_cannot_be_used_are_refused(groups, message):
+    with pytest.raises(InvalidDataError, match=message):
+        cut_folds(np.zeros((10, 1)), np.arange(10) % 2, groups=groups)

@@ -130,6 +130,22 @@ def test_an_array_whose_first_column_is_dropped_keeps_the_others_in_place():
     assert np.array_equal(encoder.transform(X), kept)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 255, 600])
+def test_an_array_gives_the_bits_of_the_same_numbers_in_a_frame(dtype, n):
+    """Arrays are standardised in pieces of rows, frames column by column."""
+    rows = np.random.default_rng(0).lognormal(0, 3, (600, 4)).astype(dtype)
+    rows[:, 2] = 1.0  # dropped
+    encoder = TabularEncoder().fit(rows)
+    frame = pd.DataFrame(rows[:n])
+    np.testing.assert_array_equal(encoder.transform(rows[:n]), encoder.transform(frame))
+    assert encoder.transform(rows[:n]).shape == (n, 3)
+    gap = rows[:n].copy()
+    gap[-1, 1] = np.nan
+    np.testing.assert_array_equal(encoder.transform(gap), encoder.transform(pd.DataFrame(gap)))
+    assert np.isfinite(encoder.transform(gap)).all()
+
+
 def test_columns_are_found_by_name_whatever_their_order():
     frame = mixed_table(30, seed=3)
     encoder = TabularEncoder().fit(frame)

@@ -129,9 +129,11 @@ def test_two_processes_give_what_one_gives() -> None:
     pd.testing.assert_frame_equal(
         one.frame().drop(columns="seconds"),
         two.frame().drop(columns="seconds"),
-        check_exact=False,
-        rtol=1e-3,
+        check_exact=True,
     )
+    np.testing.assert_array_equal(one.draws, two.draws)
+    for name, result in one.results.items():
+        np.testing.assert_array_equal(result.rows.score, two.results[name].rows.score)
 
 
 def test_a_failing_method_does_not_lose_the_others() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import FrozenInstanceError
 
 import matplotlib as mpl
 import numpy as np
@@ -18,6 +19,7 @@ from reliablenet.metrics import (
     jcw_curve,
     risk_coverage_curve,
 )
+from reliablenet.metrics.curves import COLOURS
 
 CURVES = [risk_coverage_curve, jcw_curve]
 # Four rows, two of equal score: right; right and wrong; right.
@@ -283,3 +285,79 @@ def test_plot_without_matplotlib_says_how_to_install_it(draw, owner, monkeypatch
     message = rf"^{owner}\.plot needs matplotlib: pip install 'reliablenet\[report\]'$"
     with pytest.raises(MissingExtraError, match=message):
         curve.plot()
+
+
+@pytest.mark.parametrize("draw", CURVES)
+def test_a_curve_cannot_be_changed_and_equals_itself_alone(draw):
+    """Arrays have no single truth value, so that curves are told apart by identity."""
+    first, second = draw(PROBA, LABELS), draw(PROBA, LABELS)
+    with pytest.raises(FrozenInstanceError):
+        first.n = 5
+    assert first == first
+    assert first != second
+    assert len({first, second, first}) == 2
+
+
+@pytest.mark.parametrize(("draw", "height"), [(risk_coverage_curve, 4), (jcw_curve, 6)])
+def test_a_new_figure_has_this_look(draw, height):
+    figure = draw(PROBA, LABELS).plot()
+    assert figure.get_size_inches().tolist() == [6, height]
+    assert type(figure.get_layout_engine()).__name__ == "ConstrainedLayoutEngine"
+    shared = figure.axes[0].get_shared_x_axes().get_siblings(figure.axes[0])
+    assert len(shared) == len(figure.axes)
+    for axes in figure.axes:
+        assert [axes.spines[side].get_visible() for side in ("top", "right", "left", "bottom")] == [
+            *(False, False),
+            *(True, True),
+        ]
+        lines = [line for line in axes.get_lines() if line.get_drawstyle() == "steps-pre"]
+        assert [line.get_color() for line in lines] == list(COLOURS[: len(lines)])
+        assert {line.get_linewidth() for line in lines} == {1.6}
+        assert not axes.get_legend().get_frame_on()
+        assert {text.get_fontsize() for text in axes.get_legend().get_texts()} == {8.0}
+        low, high = axes.get_ylim()
+        assert low == pytest.approx(-0.02 * high)
+        assert axes.get_autoscaley_on()
+    assert COLOURS == ("#0072b2", "#d55e00", "#009e73")
+
+
+def test_the_budget_is_a_thin_dark_line():
+    budget = jcw_curve(PROBA, LABELS, alpha=0.1).plot().axes[0].get_lines()[1]
+    assert (budget.get_color(), budget.get_linewidth(), budget.get_label()) == (
+        "0.2",
+        1.0,
+        "alpha = 0.1",
+    )
+
+
+@pytest.mark.parametrize(
+    ("scores", "left"), [([0.9, 0.8, 0.8, 0.6], 0.6 - 0.03 * 0.3), ([0.7] * 4, 0.67)]
+)
+def test_a_curve_begins_a_little_below_the_lowest_score(scores, left):
+    curve = jcw_curve(None, LABELS, score=scores, predicted=LABELS)
+    line = curve.plot().axes[0].get_lines()[0]
+    assert line.get_xdata()[0] == pytest.approx(left)
+    assert line.get_xdata()[-1] == max(scores)
+    assert line.get_ydata()[-1] == 0.0
+
+
+def test_the_steps_begin_at_coverage_nought_with_the_risk_of_the_best_rows():
+    curve = risk_coverage_curve(None, [0, 0, 0], score=[3, 2, 1], predicted=[1, 0, 0])
+    line = curve.plot(label="mine").axes[0].get_lines()[0]
+    assert line.get_xdata().tolist() == pytest.approx([0, 1 / 3, 2 / 3, 1])
+    assert line.get_ydata().tolist() == pytest.approx([1, 1, 1 / 2, 1 / 3])
+    assert line.get_label() == "mine"
+
+
+def test_in_a_column_of_panels_the_lowest_alone_names_the_axis():
+    figure = Figure()
+    upper, lower = figure.subplots(2, 1, sharex=True)
+    curve = risk_coverage_curve(PROBA, LABELS)
+    curve.plot(axes=upper)
+    curve.plot(axes=lower)
+    assert (upper.get_xlabel(), lower.get_xlabel()) == ("", "coverage")
+    apart, _ = figure.subplots(2, 1)
+    assert curve.plot(axes=apart).axes[2].get_xlabel() == "coverage"
+    free = figure.add_axes((0, 0, 1, 1))  # has no place in a grid
+    curve.plot(axes=free)
+    assert free.get_xlabel() == "coverage"

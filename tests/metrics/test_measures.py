@@ -136,3 +136,61 @@ def test_a_calibration_error_needs_probabilities_and_a_bin():
         expected_calibration_error([2.0, 3.0], [True, False])
     with pytest.raises(InvalidParameterError, match="`bins` of expected_calibration_error"):
         expected_calibration_error([0.5], [True], bins=0)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (
+            lambda: expected_calibration_error([2.0, 3.0], [True, False]),
+            "`confidence` of expected_calibration_error must lie in [0, 1]; "
+            "got values from 2 to 3.",
+        ),
+        (
+            lambda: expected_calibration_error([-0.5, 0.5], [True, False]),
+            "`confidence` of expected_calibration_error must lie in [0, 1]; "
+            "got values from -0.5 to 0.5.",
+        ),
+        (
+            lambda: expected_calibration_error([0.5], [True], bins=0),
+            "`bins` of expected_calibration_error must be a whole number of at least 1; got 0.",
+        ),
+        (
+            lambda: expected_calibration_error([], []),
+            "`confidence` of expected_calibration_error must be a non-empty vector of numbers; "
+            "got shape (0,) and dtype float64.",
+        ),
+        (
+            lambda: expected_calibration_error([0.5], [1.0]),
+            "`right` of expected_calibration_error must hold booleans; got float64.",
+        ),
+        (
+            lambda: area_under_risk_coverage([0.5, 0.6], [True]),
+            "`wrong` of area_under_risk_coverage must have one entry for each of the 2 rows; "
+            "got shape (1,).",
+        ),
+        (
+            lambda: excess_area_under_risk_coverage(["a"], [True]),
+            "`score` of excess_area_under_risk_coverage must be a non-empty vector of numbers; "
+            "got shape (1,) and dtype <U1.",
+        ),
+        (
+            lambda: area_under_risk_coverage(np.ma.masked_array([1, 2], [1, 0]), [True, True]),
+            "`score` must not hold masked values; got 1 of them. Drop those rows first.",
+        ),
+        (
+            lambda: area_under_risk_coverage([1, 2], np.ma.masked_array([True, True], [1, 0])),
+            "`wrong` must not hold masked values; got 1 of them. Drop those rows first.",
+        ),
+    ],
+)
+def test_bad_input_is_refused_in_these_words(call, text):
+    with pytest.raises((InvalidDataError, InvalidParameterError)) as caught:
+        call()
+    assert str(caught.value) == text
+
+
+def test_a_confidence_may_lie_at_either_end():
+    assert expected_calibration_error([0.0, 1.0], [False, True]) == 0.0
+    assert expected_calibration_error([0.0, 1.0], [True, False]) == 1.0
+    assert expected_calibration_error([1, 0], [True, True], bins=1) == 0.5

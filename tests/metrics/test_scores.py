@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 import pickle
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import bootstrap
 
 from reliablenet.errors import InvalidDataError, InvalidParameterError
-from reliablenet.metrics import Interval, evaluate, expected_calibration_error
+from reliablenet.metrics import Evaluation, Interval, evaluate, expected_calibration_error
 
 PROBA = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.45, 0.55]])
 LABELS = np.array([0, 1, 1, 0])  # right, wrong, right, wrong
@@ -373,3 +373,35 @@ def test_evaluations_are_equal_if_their_numbers_are_even_the_undefined_ones():
     assert run() != replace(run(), jcw=0.1)
     assert run() != "run"
     assert replace(run(), intervals={"jcw": Interval(0.0, 0.1)}) != run()
+
+
+def test_acceptances_that_are_no_booleans_are_refused_in_these_words():
+    with pytest.raises(InvalidDataError) as caught:
+        evaluate(PROBA, LABELS, accepted=[0.9, 0.8, 0.7, 0.6])
+    assert str(caught.value) == (
+        "`accepted` of evaluate must hold booleans; got float64. Compare the score with the "
+        "threshold first."
+    )
+    masked = np.ma.masked_array([True] * 4, [1, 0, 0, 0])
+    with pytest.raises(InvalidDataError, match="`accepted` must not hold masked values; got 1 of"):
+        evaluate(PROBA, LABELS, accepted=masked)
+
+
+def test_an_evaluation_cannot_be_changed_and_needs_no_intervals():
+    result = evaluate(PROBA, LABELS, accepted=[True] * 4)
+    with pytest.raises(FrozenInstanceError):
+        result.jcw = 0.0
+    assert Evaluation(**result.to_dict()) == result
+    assert Evaluation(**result.to_dict()).intervals == {}
+
+
+def test_without_a_level_intervals_aim_at_95_percent():
+    proba, y, accepted = random_case(0)
+    setting = {"accepted": accepted, "resamples": 200, "random_state": 0}
+    assert evaluate(proba, y, **setting) == evaluate(proba, y, level=0.95, **setting)
+
+
+def test_probabilities_of_any_type_give_the_confidence_in_double_precision():
+    single = PROBA.astype(np.float32)
+    found = evaluate(single, LABELS, accepted=[True] * 4)
+    assert found.ece == evaluate(single.astype(float), LABELS, accepted=[True] * 4).ece

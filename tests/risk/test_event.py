@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -205,5 +206,139 @@ def test_labels_that_are_no_class_index_are_refused(labels):
 def test_what_is_no_tensor_is_refused():
     with pytest.raises(InvalidDataError, match="`logits` must be a Tensor; got ndarray"):
         violation(np.zeros((2, 2)), torch.zeros(2).long(), 0.8)
-    with pytest.raises(InvalidDataError, match="zeta takes a Tensor; got float"):
+    with pytest.raises(InvalidDataError, match="`s` must be a Tensor; got float"):
         zeta(0.5, 0.1)
+
+
+COMPLEX, SPARSE = torch.zeros(2, 3, dtype=torch.complex64), torch.eye(3).to_sparse()
+
+
+@pytest.mark.parametrize("values", [COMPLEX, SPARSE, torch.ones(2, 3, dtype=torch.bool)])
+@pytest.mark.parametrize("call", [confidence, lambda s: zeta(s, 0.1), lambda g: psi(g, 0.1)])
+def test_what_is_no_dense_tensor_of_real_numbers_is_refused(call, values):
+    with pytest.raises(InvalidDataError, match="must be a dense Tensor of real numbers"):
+        call(values)
+
+
+def test_logits_of_whole_numbers_are_refused():
+    with pytest.raises(InvalidDataError, match=r"`logits` must be of a floating type; got .*int64"):
+        confidence(torch.zeros(2, 3, dtype=torch.int64))
+
+
+def test_margin_checks_its_labels_and_takes_any_integer_type():
+    logits = torch.tensor([[2.0, 0.0, -1.0]])
+    with pytest.raises(InvalidDataError, match="class indices from 0 to 2"):
+        margin(logits, torch.tensor([3]))
+    for kind in (torch.int8, torch.uint8, torch.int32):
+        assert margin(logits, torch.tensor([1], dtype=kind)).tolist() == [2.0]
+
+
+@pytest.mark.parametrize("threshold", [float("nan"), "0.5", None, torch.tensor(0.5)])
+def test_a_threshold_of_confident_wrong_that_is_no_number(threshold):
+    with pytest.raises(
+        InvalidParameterError, match="`threshold` of confident_wrong must be a number"
+    ):
+        confident_wrong(torch.zeros(1, 2), torch.tensor([0]), threshold)
+
+
+def test_settings_may_be_any_real_number():
+    s = torch.tensor([0.3])
+    assert zeta(s, Fraction(1, 2), Fraction(1, 2), Fraction(1, 4)) == zeta(s, 0.5, 0.5, 0.25)
+    for settings in (
+        {"tau": "x"},
+        {"tau": 0.5, "m1": None},
+        {"tau": 0.5, "m2": np.array([0.1, 0.2])},
+    ):
+        with pytest.raises(InvalidParameterError, match="of zeta must"):
+            zeta(s, **settings)
+
+
+ROWS = torch.tensor([[4.0, 0.0], [0.0, 1.0]])
+INDICES = torch.tensor([0, 1])
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (
+            lambda: violation(torch.full((2, 2), math.nan), INDICES, 0.8),
+            "`logits` of violation must be finite; got NaN or an infinity. "
+            "Look for a diverged network or an input that is not finite.",
+        ),
+        (
+            lambda: violation(ROWS, torch.tensor([0, 2]), 0.8),
+            "`y` must hold class indices from 0 to 1; got values from 0 to 2. "
+            "Leave out rows to be ignored.",
+        ),
+        (
+            lambda: margin(ROWS, torch.tensor([-1, 1])),
+            "`y` must hold class indices from 0 to 1; got values from -1 to 1. "
+            "Leave out rows to be ignored.",
+        ),
+        (
+            lambda: violation(ROWS, INDICES, 0.5),
+            "`threshold` of violation must lie in (1/2, 1]: every confidence is at least 1/2; "
+            "got 0.5.",
+        ),
+        (
+            lambda: confident_wrong(ROWS, INDICES, math.nan),
+            "`threshold` of confident_wrong must be a number; got nan.",
+        ),
+        (
+            lambda: confident_wrong(ROWS, INDICES, "0.9"),
+            "`threshold` of confident_wrong must be a number; got '0.9'.",
+        ),
+        (
+            lambda: confidence(torch.zeros(4, 1)),
+            "`logits` must have shape (..., K) with K >= 2 classes; got (4, 1). "
+            "For one logit a row, stack it with zeros: torch.stack([0 * z, z], dim=-1).",
+        ),
+        (
+            lambda: confidence(torch.zeros(4, 2).long()),
+            "`logits` must be of a floating type; got torch.int64. Use logits.float().",
+        ),
+        (
+            lambda: confidence(torch.zeros(4, 2).bool()),
+            "`logits` must be a dense Tensor of real numbers; got torch.bool, torch.strided.",
+        ),
+        (
+            lambda: confidence(torch.zeros(4, 2, dtype=torch.complex64)),
+            "`logits` must be a dense Tensor of real numbers; got torch.complex64, torch.strided.",
+        ),
+        (
+            lambda: confidence(torch.eye(2).to_sparse()),
+            "`logits` must be a dense Tensor of real numbers; got torch.float32, torch.sparse_coo.",
+        ),
+        (
+            lambda: margin(ROWS, INDICES.bool()),
+            "`y` must hold class indices of an integer type; got torch.bool. Use y.long().",
+        ),
+        (
+            lambda: margin(ROWS, [0, 1]),
+            "`y` must be a Tensor; got list. Use torch.as_tensor.",
+        ),
+        (
+            lambda: confident_wrong(ROWS, INDICES.float(), 0.8),
+            "`y` must hold class indices of an integer type; got torch.float32. Use y.long().",
+        ),
+        (
+            lambda: margin(ROWS, INDICES[:1]),
+            "`y` must have the shape of `logits` without its last axis, (2,); got (1,).",
+        ),
+    ],
+)
+def test_bad_input_is_refused_in_these_words(call, text):
+    with pytest.raises((InvalidDataError, InvalidParameterError)) as caught:
+        call()
+    assert str(caught.value) == text
+
+
+def test_labels_of_any_integer_type_and_no_rows_at_all_are_taken():
+    assert margin(ROWS, INDICES.to(torch.uint8)).tolist() == [-4.0, -1.0]
+    assert violation(ROWS[:0], INDICES[:0], 1.0).shape == (0,)
+
+
+@pytest.mark.parametrize("threshold", [2, np.float32(0.5), -math.inf])
+def test_the_hard_event_takes_any_number_for_a_threshold(threshold):
+    found = confident_wrong(ROWS, 1 - INDICES, threshold)
+    assert found.tolist() == [threshold < 1] * 2

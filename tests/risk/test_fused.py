@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional
 
 from reliablenet.risk import psi, violation
-from reliablenet.risk.fused import log_likelihood, step_gradient
+from reliablenet.risk.fused import cross_entropy_gradient, log_likelihood, step_gradient
 
 SHAPE = {"m1": 0.5, "m2": 0.3}
 
@@ -146,3 +146,28 @@ def test_no_gradient_is_a_denormal_number(tau, threshold):
     step = step_gradient(logits, y, loss_weight=0.0, **setting, **SHAPE)
     size = step.gradient.abs()
     assert (size[size > 0] >= torch.finfo(torch.float32).tiny).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("n", [1, 64, 1000])
+@pytest.mark.parametrize("n_classes", [2, 3, 10, 1000])
+def test_cross_entropy_and_its_gradient_have_the_bits_of_autograd(n_classes, n, dtype):
+    logits, y = draw(n_classes, dtype, n)
+    loss, gradient = cross_entropy_gradient(logits, y)
+    logits.requires_grad_()
+    plain = functional.cross_entropy(logits, y)
+    plain.backward()
+    assert torch.equal(loss, plain.detach())
+    assert torch.equal(gradient, logits.grad)
+
+
+def test_of_two_classes_the_rival_is_the_other_to_the_bit():
+    """The same logits with a third class that never matters take the general way."""
+    logits, y = draw(2, torch.float64)
+    three = torch.cat([logits, torch.full((len(y), 1), -1e4, dtype=torch.float64)], dim=1)
+    setting = {"multiplier": 2.0, "scale": 0.05, "threshold": 0.6, "tau": 0.1}
+    two, general = (
+        step_gradient(rows, y, loss_weight=1.0, **setting, **SHAPE) for rows in (logits, three)
+    )
+    assert torch.equal(two.margin, general.margin)
+    torch.testing.assert_close(two.gradient, general.gradient[:, :2], rtol=1e-12, atol=1e-15)

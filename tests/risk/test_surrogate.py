@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 
 import mpmath
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -122,3 +123,62 @@ def test_m2_that_breaks_the_upper_bound_is_refused(m2):
 def test_m1_outside_its_domain_is_refused(m1):
     with pytest.raises(InvalidParameterError, match="`m1` of zeta must be a finite positive"):
         zeta(torch.zeros(3), 0.1, m1=m1)
+
+
+@pytest.mark.parametrize("function", [zeta, zeta_reflected, psi, phi, bracket, gap])
+def test_what_is_no_tensor_of_numbers_is_refused(function):
+    name = "s" if function in (zeta, zeta_reflected) else "g"
+    with pytest.raises(InvalidDataError) as caught:
+        function(0.5, 0.1)
+    assert str(caught.value) == f"`{name}` must be a Tensor; got float. Use torch.as_tensor."
+
+
+@pytest.mark.parametrize(
+    ("shape", "text"),
+    [
+        ({"tau": 5}, "`tau` of zeta must lie in (0, 1); got 5. Did you mean 0.05?"),
+        ({"m1": -1.0}, "`m1` of zeta must be a finite positive number; got -1.0."),
+        (
+            {"m2": 0.5},
+            "`m2` of zeta must lie in (0, m1 / (1 + m1)) = (0, 0.3333); got 0.5. "
+            "Beyond that, zeta no longer bounds the indicator from above.",
+        ),
+        (
+            {"m2": "0.3"},
+            "`m2` of zeta must lie in (0, m1 / (1 + m1)) = (0, 0.3333); got '0.3'. "
+            "Beyond that, zeta no longer bounds the indicator from above.",
+        ),
+    ],
+)
+def test_a_shape_outside_its_domain_is_refused_in_these_words(shape, text):
+    with pytest.raises(InvalidParameterError) as caught:
+        zeta(torch.zeros(3), **{"tau": 0.1} | shape)
+    assert str(caught.value) == text
+
+
+def test_no_rows_are_refused_in_these_words():
+    with pytest.raises(InvalidDataError) as caught:
+        psi(torch.empty(0), 0.1)
+    assert str(caught.value) == "`g` must hold at least one row; got an empty tensor."
+
+
+def test_the_shape_reaches_every_surrogate():
+    """By name, and far from the default."""
+    g, shape = torch.tensor([-0.2, 0.0, 0.1], dtype=torch.float64), {"m1": 4.0, "m2": 0.7}
+    inner = [float(literal_zeta(value, 0.3, 4.0, 0.7)) for value in g.tolist()]
+    outer = [float(literal_zeta(-value, 0.3, 4.0, 0.7)) for value in g.tolist()]
+    assert zeta_reflected(g, 0.3, **shape).tolist() == pytest.approx(outer, rel=1e-12)
+    assert psi(g, 0.3, **shape).item() == pytest.approx(sum(inner) / 3, rel=1e-12)
+    assert phi(g, 0.3, **shape).item() == pytest.approx(sum(outer) / 3, rel=1e-12)
+    lower, upper = bracket(g, 0.3, **shape)
+    assert lower.item() == pytest.approx(1 - sum(inner) / 3, rel=1e-12)
+    assert upper.item() == pytest.approx(sum(outer) / 3, rel=1e-12)
+    assert gap(g, 0.3, **shape).item() == pytest.approx((upper - lower).item(), rel=1e-12)
+    plain = [value.item() for value in (psi(g, 0.3), phi(g, 0.3), gap(g, 0.3))]
+    named = [f(g, 0.3, m1=0.5, m2=0.3).item() for f in (psi, phi, gap)]
+    assert plain == named
+
+
+def test_numbers_of_numpy_make_a_shape_too():
+    shape = [np.float32(value) for value in (0.25, 0.5, 0.125)]
+    assert zeta(torch.zeros(1), *shape).item() == zeta(torch.zeros(1), 0.25, 0.5, 0.125).item()

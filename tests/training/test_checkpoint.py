@@ -264,7 +264,7 @@ def test_the_file_of_a_run_from_other_first_weights_is_refused(folds, new_networ
         pytest.param(lambda content: b"PK\x03\x04" + content, id="another format"),
         pytest.param(lambda content: save({"x": torch.zeros(3)}), id="safetensors of others"),
         pytest.param(
-            lambda content: content.replace(b"reliablenet-run/1", b"reliablenet-run/9"),
+            lambda content: content.replace(b"reliablenet-run/2", b"reliablenet-run/9"),
             id="a later version of the format",
         ),
     ],

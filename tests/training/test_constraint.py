@@ -328,3 +328,28 @@ def test_labels_that_are_no_class_index_are_refused(label):
     y[0] = label
     with pytest.raises(InvalidDataError, match="class indices from 0 to 2"):
         constraint_at(1.0).penalty(logits, y)
+
+
+def test_an_ensemble_is_held_by_its_mean_probability_and_trained_by_its_members():
+    torch.manual_seed(0)
+    logits = 2 * torch.randn(40, 3, 4)
+    y = torch.randint(4, (40,))
+    constraint = JCWConstraint(alpha=0.05, threshold=0.6, tau=0.1)
+    constraint.set_multiplier(0.7)
+    ours, plain = (logits.clone().requires_grad_() for _ in range(2))
+    constraint.backward(ours, y)
+    averaged = torch.softmax(plain, -1).mean(1).log()
+    members = torch.stack([nn.functional.cross_entropy(plain[:, m], y) for m in range(3)])
+    (members.mean() + constraint.penalty(averaged, y)).backward()
+    torch.testing.assert_close(ours.grad, plain.grad, rtol=1e-4, atol=1e-7)
+
+
+def test_a_multiplier_set_from_without_is_bounded_and_forgets_the_batches():
+    constraint = JCWConstraint(alpha=0.05, threshold=0.6)
+    constraint.penalty(torch.randn(8, 2), torch.zeros(8, dtype=torch.long))
+    constraint.set_multiplier(70.0)
+    assert float(constraint.multiplier) == 50.0
+    with pytest.raises(ReliableNetError, match="needs a penalty"):
+        constraint.step()
+    with pytest.raises(InvalidParameterError, match=r"`value` of JCWConstraint\.set_multiplier"):
+        constraint.set_multiplier(-1.0)

@@ -157,6 +157,15 @@ def test_constrained_training_is_algorithm_1(run, folds, new_network):
     assert constrained["tau"].tolist() == pytest.approx(taus)
 
 
+@pytest.mark.parametrize("schedule", [SHORT, Schedule.erm(4)])
+def test_training_without_a_graph_has_the_bits_of_training_with_one(run, monkeypatch, schedule):
+    history, network, _ = run(schedule, seed=11, optimisation=CLIPPED)
+    monkeypatch.setattr(loop, "find_chain", lambda network: None)
+    with_graph, twin, _ = run(schedule, seed=11, optimisation=CLIPPED)
+    assert same_bits(network.state_dict(), twin.state_dict())
+    pd.testing.assert_frame_equal(history.frame(), with_graph.frame(), check_exact=True)
+
+
 # The threshold
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from reliablenet._checks import check_count, check_fraction, parameter_error
+from reliablenet._checks import check_count, check_fraction, check_seed, parameter_error
 from reliablenet.bench.store import Store
 from reliablenet.data import DATASETS
 from reliablenet.errors import InvalidParameterError
 
 SEEDS = (0, 37, 42, 123, 2026)
+NETWORK_NAMES = ("mlp", "cnn5", "resnet18")
+FOLDER = re.compile(r"\w[\w.-]*")  # one that lies in the folder of results, on any system
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,18 @@ class Plan:
     boosting: bool = True
 
     def __post_init__(self) -> None:
-        if self.dataset not in DATASETS:
+        if not isinstance(self.dataset, str) or self.dataset not in DATASETS:
             raise parameter_error("dataset", "Plan", f"be one of {list(DATASETS)}", self.dataset)
+        if not isinstance(self.network, str) or self.network not in NETWORK_NAMES:
+            raise parameter_error(
+                "network", "Plan", f"be one of {list(NETWORK_NAMES)}", self.network
+            )
+        if not isinstance(self.data, Mapping):
+            raise parameter_error("data", "Plan", "be settings of the dataset", self.data)
+        if not isinstance(self.boosting, bool):
+            raise parameter_error("boosting", "Plan", "be true or false", self.boosting)
+        if self.width is not None:
+            check_count("width", self.width, "Plan")
         check_fraction("alpha", self.alpha, "Plan")
         for name in ("epochs", "warmup_epochs", "epochs_per_stage", "max_stages"):
             check_count(name, getattr(self, name), "Plan")
@@ -82,6 +95,17 @@ class Profile:
     seeds: tuple[int, ...] = SEEDS
     rho: float = 0.05
     extends: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in (self.name, *self.plans):
+            if not isinstance(name, str) or not FOLDER.fullmatch(name):
+                raise parameter_error("name", "Profile", "be a name for a folder", name)
+        if not self.plans or not self.seeds:
+            lacking = "seeds" if self.plans else "plans"
+            raise parameter_error(lacking, "Profile", "not be empty", getattr(self, lacking))
+        for seed in self.seeds:
+            check_seed("seeds", seed, "Profile")
+        check_fraction("rho", self.rho, "Profile")
 
     def open_store(self, results: Path) -> Store:
         """Return the store of this profile below a folder of results."""
@@ -117,7 +141,7 @@ PROFILES = {
         | {
             "coloured_mnist": replace(_MNIST, data={"images": 12_000}, width=16),
             "cifar10": replace(
-                _CIFAR, data={"images": 5_000}, width=16, epochs=60, epochs_per_stage=10
+                _CIFAR, data={"images": 3_000}, width=16, epochs=60, epochs_per_stage=10
             ),
         },
         extends=("paper",),
@@ -171,16 +195,25 @@ def load_profile(name: str) -> Profile:
             "profile", "bench", f"be one of {sorted(PROFILES)} or a TOML file", str(name)
         )
     try:
-        text = tomllib.loads(path.read_text())
-    except tomllib.TOMLDecodeError as error:
+        text = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:  # no TOML, or no text
         raise InvalidParameterError(f"The profile {path} is not TOML: {error}.") from error
     unknown = text.keys() - {"name", "extends", "seeds", "rho", "plans", "only"}
     if unknown:
         raise InvalidParameterError(f"The profile {path} has settings unknown to us: {unknown}.")
-    base = load_profile(text.get("extends", "paper"))
+    extended, changed, seeds = (text.get(key) for key in ("extends", "plans", "seeds"))
+    if not isinstance(extended, str | None) or extended == name:
+        raise parameter_error("extends", str(path), "name another profile", extended)
+    base = load_profile(extended or "paper")
     known = {item.name for item in fields(Plan)}
     plans = {} if text.get("only") else dict(base.plans)
-    for key, changes in text.get("plans", {}).items():
+    if not isinstance(changed, dict | None) or not isinstance(seeds, list | None):
+        kind = "seeds" if isinstance(changed, dict | None) else "plans"
+        expected = "be a list" if kind == "seeds" else "be tables, as [plans.adult]"
+        raise parameter_error(kind, str(path), expected, text[kind])
+    for key, changes in (changed or {}).items():
+        if not isinstance(changes, dict):
+            raise parameter_error("plans", str(path), "be tables, as [plans.adult]", {key: changes})
         strange = changes.keys() - known
         if strange:
             raise InvalidParameterError(
@@ -192,7 +225,7 @@ def load_profile(name: str) -> Profile:
     return Profile(
         name=text.get("name", path.stem),
         plans=plans,
-        seeds=tuple(text.get("seeds", base.seeds)),
+        seeds=base.seeds if seeds is None else tuple(seeds),
         rho=text.get("rho", base.rho),
         extends=(base.name, *base.extends),
     )

@@ -110,14 +110,19 @@ def run_training(
             rules = _fix_rules(plan, methods, models, dataset, rho)
             results = _measure_rules(plan, rules, dataset, seed, rho)
     except Exception as error:  # one broken run must not end the study
-        story = f"{type(error).__name__}: {error}"
-        return {
-            method: (_frame_of(plan, method, seed, rho) | {"error": story}, None)
-            for method in methods
-        }
+        return failed_runs(plan, methods, seed, rho, f"{type(error).__name__}: {error}")
     return {
         method: (record | {"timing": shared}, curves)
         for method, (record, curves) in results.items()
+    }
+
+
+def failed_runs(
+    plan: Plan, methods: list[str], seed: int, rho: float, story: str
+) -> dict[str, Run]:
+    """Return the records of methods that could not be run, and why."""
+    return {
+        method: (_frame_of(plan, method, seed, rho) | {"error": story}, None) for method in methods
     }
 
 

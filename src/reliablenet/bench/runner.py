@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from joblib import Parallel, delayed, parallel_config
+from joblib import Parallel, delayed
 
-from reliablenet._checks import parameter_error
+from reliablenet._checks import check_count, parameter_error
 from reliablenet.bench.profiles import Plan, Profile
 from reliablenet.bench.protocol import (
     METHODS,
     TRAININGS,
     Run,
+    failed_runs,
     run_settings,
     run_training,
 )
 from reliablenet.bench.store import Store, settings_hash
 from reliablenet.errors import MissingExtraError
+
+WORKER_LOST = "WorkerLost: the process was killed, as a system does that is short of memory"
 
 
 @dataclass(frozen=True)
@@ -115,7 +123,8 @@ def run_jobs(
 ) -> list[str]:
     """Run jobs and store each result as it comes; return what failed, a line each.
 
-    Whatever stops the process loses the jobs at work and nothing else.
+    Whatever stops this process loses the jobs at work and nothing else. A worker that is killed
+    fails its own job and no other.
 
     Parameters
     ----------
@@ -133,11 +142,10 @@ def run_jobs(
     -------
     list of str
     """
+    check_count("n_jobs", n_jobs, "bench")
+    store.check_writable()
     failures = []
-    with _backend(dask, n_jobs), _progress(len(jobs), verbose) as show:
-        results: Iterable[tuple[Job, dict[str, Run]]] = Parallel(
-            n_jobs=n_jobs if dask is None else -1, return_as="generator_unordered"
-        )(delayed(_work)(job) for job in jobs)
+    with _results(jobs, n_jobs, dask) as results, _progress(len(jobs), verbose) as show:
         for job, runs in results:
             for method, (record, curves) in runs.items():
                 store.write(job.plan_name, method, job.seed, record, curves)
@@ -145,6 +153,9 @@ def run_jobs(
                     failures.append(f"{job.plan_name} {method} {job.seed}: {record['error']}")
             show(str(job))
     return failures
+
+
+Results = Iterable[tuple[Job, dict[str, Run]]]
 
 
 def _work(job: Job) -> tuple[Job, dict[str, Run]]:
@@ -159,18 +170,20 @@ def _work(job: Job) -> tuple[Job, dict[str, Run]]:
     return job, runs
 
 
-def _check(name: str, given: Sequence[str] | None, known: list[str]) -> list[str]:
-    unknown = [item for item in given or () if item not in known]
-    if unknown:
-        raise parameter_error(name, "bench", f"be among {known}", unknown)
-    return known if given is None else list(given)
+def _lose(job: Job) -> dict[str, Run]:
+    """Return the failed runs of a job whose worker was killed."""
+    return failed_runs(job.plan, list(job.methods), job.seed, job.rho, WORKER_LOST)
 
 
 @contextmanager
-def _backend(dask: str | None, n_jobs: int) -> Iterator[None]:
-    """Let joblib run on Dask if an address is given."""
+def _results(jobs: Sequence[Job], n_jobs: int, dask: str | None) -> Iterator[Results]:
+    """Yield what comes of jobs, as it comes; no worker outlives the context."""
     if dask is None:
-        yield
+        results = _in_processes(jobs, n_jobs)
+        try:
+            yield results
+        finally:
+            results.close()
         return
     try:
         from distributed import Client, LocalCluster
@@ -179,15 +192,76 @@ def _backend(dask: str | None, n_jobs: int) -> Iterator[None]:
             "bench with Dask needs it installed: pip install 'reliablenet[dask]'"
         ) from error
     if dask != "local":
-        with Client(dask), parallel_config("dask"):
-            yield
+        with Client(dask) as client:
+            yield _on_cluster(jobs, client)
         return
     with (
         LocalCluster(n_workers=n_jobs, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster),
-        parallel_config("dask"),
+        Client(cluster) as client,
     ):
-        yield
+        yield _on_cluster(jobs, client)
+
+
+def _in_processes(jobs: Sequence[Job], n_jobs: int) -> Generator[tuple[Job, dict[str, Run]]]:
+    """Run jobs in processes of this machine, or in this one if one is enough."""
+    left = list(jobs)
+    while left:
+        try:
+            for job, runs in _parallel(tuple(left), n_jobs):
+                left.remove(job)
+                yield job, runs
+        except BrokenExecutor:
+            # A killed process takes all others with it. It was at one of the oldest jobs: each of
+            # these gets a process to itself, and the one that is killed again has failed.
+            for job in left[:n_jobs]:
+                try:
+                    [(_, runs)] = _parallel([job], 2)  # 1 would be this process
+                except BrokenExecutor:
+                    runs = _lose(job)
+                left.remove(job)
+                yield job, runs
+
+
+def _parallel(jobs: Sequence[Job], n_jobs: int) -> Results:
+    results: Results = Parallel(n_jobs, return_as="generator_unordered")(
+        delayed(_work_watched)(job, os.getpid()) for job in jobs
+    )
+    return results
+
+
+def _work_watched(job: Job, runner: int) -> tuple[Job, dict[str, Run]]:
+    """Work, and end with the process that started this one: the result would reach nobody."""
+    if os.getppid() == runner:
+        _start_watch(runner)
+    return _work(job)
+
+
+@cache
+def _start_watch(runner: int) -> None:
+    def watch() -> None:
+        while os.getppid() == runner:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _on_cluster(jobs: Sequence[Job], client: Any) -> Results:
+    """Run jobs on Dask, which gives those of a lost worker to another, a few times."""
+    from distributed import as_completed
+
+    # Not through joblib: there, a job that Dask gave up is waited for without end.
+    futures = {client.submit(_work, job, pure=False): job for job in jobs}
+    for future in as_completed(futures):
+        job = futures.pop(future)
+        yield (job, _lose(job)) if future.status == "error" else future.result()
+
+
+def _check(name: str, given: Sequence[str] | None, known: list[str]) -> list[str]:
+    unknown = [item for item in given or () if item not in known]
+    if unknown:
+        raise parameter_error(name, "bench", f"be among {known}", unknown)
+    return known if given is None else list(given)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reliablenet._files import write_atomically
+from reliablenet.errors import DataFileError
 
 FORMAT = "reliablenet-run/1"
 
@@ -61,10 +63,28 @@ class Store:
                 return record
         return None
 
+    def check_writable(self) -> None:
+        """Raise unless records can be written, before hours of work are lost."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.folder) as file:
+                file.write(bytes(4096))  # a full disk may still have room for a name
+        except OSError as error:
+            raise DataFileError(
+                f"Results cannot be written to {self.folder}: {error.strerror}. Name another folder."
+            ) from error
+
     def write(
         self, plan: str, method: str, seed: int, record: dict[str, Any], curves: NDArray[Any] | None
     ) -> None:
-        """Write a record, after its curves, so that a record never lacks them."""
+        """Write a record, after its curves, so that a record never lacks them.
+
+        A failure does not replace what another process has finished in the meantime.
+        """
+        if "error" in record and Store(self.folder).read_finished(
+            plan, method, seed, record["hash"]
+        ):
+            return
         path = self.path(plan, method, seed)
         path.parent.mkdir(parents=True, exist_ok=True)
         if curves is not None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainccinv
 
-from reliablenet._checks import parameter_error
+from reliablenet._checks import as_array, parameter_error
 from reliablenet.errors import InvalidParameterError
 
 
@@ -40,11 +40,11 @@ def clopper_pearson_upper(errors: ArrayLike, n: ArrayLike, rho: ArrayLike = 0.05
     """
     k, m = _whole("errors", errors), _whole("n", n)
     level = _in_open_unit("rho", rho, "clopper_pearson_upper")
+    k, m, level = broadcast("clopper_pearson_upper", errors=k, n=m, rho=level)
     if np.any(m < 1):
         raise parameter_error("n", "clopper_pearson_upper", "be at least 1", n)
     if np.any(k < 0) or np.any(k > m):
         raise parameter_error("errors", "clopper_pearson_upper", "lie between 0 and n", errors)
-    k, m, level = np.broadcast_arrays(k, m, level)
     all_wrong = k == m
     # A Beta(k+1, m-k) quantile; where k = m the second parameter would be 0 and the bound is 1.
     bound = betainccinv(k + 1.0, np.where(all_wrong, 1.0, m - k), level)
@@ -78,14 +78,19 @@ def hoeffding_upper(
     0.05
     """
     level = _in_open_unit("rho", rho, "hoeffding_upper")
-    m, value, top = _whole("n", n), np.asarray(mean, float), np.asarray(bound, float)
+    m = _whole("n", n)
+    value, top = (
+        numbers("mean", mean, "hoeffding_upper"),
+        numbers("bound", bound, "hoeffding_upper"),
+    )
+    value, m, level, top = broadcast("hoeffding_upper", mean=value, n=m, rho=level, bound=top)
     if np.any(m < 1):
         raise parameter_error("n", "hoeffding_upper", "be at least 1", n)
     if not np.all((top > 0) & np.isfinite(top)):
         raise parameter_error("bound", "hoeffding_upper", "be finite and positive", bound)
     if not np.all((value >= 0) & (value <= top * (1 + 1e-6))):  # a float32 mean may round up
         raise parameter_error("mean", "hoeffding_upper", "lie in [0, bound]", mean)
-    return _unwrap(value + top * np.sqrt(np.log(1.0 / level) / (2.0 * m)))
+    return _unwrap(value + top * np.sqrt(-np.log(level) / (2.0 * m)))
 
 
 def uniform_slack(
@@ -135,25 +140,47 @@ def uniform_slack(
     if np.any(d < 1):
         raise parameter_error("n_parameters", owner, "be at least 1", n_parameters)
     constants = {"lipschitz": lipschitz, "radius": radius, "m1": m1}
-    l_g, r, slope = (np.asarray(value, float) for value in constants.values())
-    for name, value in constants.items():
-        if not np.all(np.isfinite(value) & (np.asarray(value) >= 0)):
-            raise parameter_error(name, owner, "be finite and not negative", value)
+    l_g, r, slope = (numbers(name, value, owner) for name, value in constants.items())
+    for name, value in zip(constants, (l_g, r, slope), strict=True):
+        if not np.all(np.isfinite(value) & (value >= 0)):
+            raise parameter_error(name, owner, "be finite and not negative", constants[name])
+    m, level, smoothing, d, l_g, r, slope = broadcast(
+        owner, n=m, rho=level, tau=smoothing, n_parameters=d, lipschitz=l_g, radius=r, m1=slope
+    )
     b_tau = 1.0 + slope * smoothing
-    concentration = b_tau * np.sqrt((d * np.log(3.0 * m) + np.log(2.0 / level)) / (2.0 * m))
+    concentration = b_tau * np.sqrt((d * np.log(3.0 * m) + np.log(2.0) - np.log(level)) / (2.0 * m))
     return _unwrap(concentration + b_tau * l_g * r / (2.0 * smoothing * m))
+
+
+def numbers(name: str, values: ArrayLike, owner: str) -> NDArray[np.float64]:
+    """Return numbers as float64, refusing what is none."""
+    array = as_array(values, name)
+    if array.dtype.kind not in "iuf":
+        raise parameter_error(name, owner, "hold numbers", values)
+    return array.astype(np.float64)
+
+
+def broadcast(owner: str, **arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """Return arrays of one shape, or say which shapes do not fit together."""
+    try:
+        return np.broadcast_arrays(*arrays.values())
+    except ValueError:
+        shapes = ", ".join(f"`{name}` {array.shape}" for name, array in arrays.items())
+        raise InvalidParameterError(
+            f"The arrays of {owner} do not fit together: {shapes}."
+        ) from None
 
 
 def _whole(name: str, values: ArrayLike) -> NDArray[np.float64]:
     """Return counts as float64, exact up to 2**53, refusing what is not a whole number."""
-    array = np.asarray(values)
+    array = as_array(values, name)
     if array.dtype.kind not in "iuf" or not np.all(np.isfinite(array)) or np.any(array % 1):
         raise InvalidParameterError(f"`{name}` must hold whole numbers; got {values!r}.")
     return array.astype(np.float64)
 
 
 def _in_open_unit(name: str, values: ArrayLike, owner: str) -> NDArray[np.float64]:
-    array = np.asarray(values)
+    array = as_array(values, name)
     if array.dtype.kind not in "f" or not np.all((array > 0) & (array < 1)):
         raise parameter_error(name, owner, "lie in (0, 1)", values)
     return array.astype(np.float64)

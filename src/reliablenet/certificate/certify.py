@@ -86,7 +86,7 @@ class Certificate:
             raise InvalidDataError(
                 f"Threshold -inf accepts every row; got accepted={self.accepted} of {self.n}."
             )
-        if self.kind not in get_args(Kind):
+        if not isinstance(self.kind, str) or self.kind not in get_args(Kind):
             raise parameter_error("kind", owner, f"be one of {get_args(Kind)}", self.kind)
 
     @cached_property
@@ -167,7 +167,7 @@ class Certificate:
         """Read what `to_json` wrote; refuse a text whose verdict does not follow from its counts."""
         try:
             values = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidDataError(f"This is not the JSON of a certificate: {error}.") from error
         if not isinstance(values, dict) or values.get("format") != FORMAT:
             raise InvalidDataError(f"This is not a certificate of the format {FORMAT!r}.")
@@ -281,9 +281,7 @@ def _count(number: int, noun: str) -> str:
 def _round_up(value: float, limit: float) -> str:
     """Write a bound, never below its value, and never above a limit that the value keeps."""
     exact = Decimal(value)
-    for digits in range(3, 18):
-        place = Decimal(1).scaleb(exact.adjusted() - digits + 1)
-        rounded = exact.quantize(place, rounding=ROUND_CEILING)
-        if value > limit or float(rounded) <= limit:
-            break
+    place = Decimal(1).scaleb(exact.adjusted() - 2)  # of the third digit
+    while float(rounded := exact.quantize(place, rounding=ROUND_CEILING)) > limit >= value:
+        place = place.scaleb(-1)
     return f"{rounded.normalize():f}"

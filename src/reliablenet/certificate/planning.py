@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincc
+from scipy.special import betaincc, betainccinv
 
-from reliablenet._checks import check_count, check_fraction, is_real, parameter_error
-from reliablenet.certificate.bounds import clopper_pearson_upper
+from reliablenet._checks import as_array, check_count, check_fraction, is_real, parameter_error
+from reliablenet.certificate.bounds import broadcast, clopper_pearson_upper, numbers
 
 
 def largest_certifiable_errors(n: int, alpha: float, rho: float = 0.05) -> int:
@@ -62,7 +62,7 @@ def rows_for_errors(errors: ArrayLike, alpha: float, rho: float = 0.05) -> Any:
     """
     owner = "rows_for_errors"
     alpha, rho = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
-    k = np.asarray(errors)
+    k = as_array(errors, "errors")
     if k.dtype.kind not in "iu" or np.any(k < 0):
         raise parameter_error("errors", owner, "hold whole numbers of at least 0", errors)
     k = k.astype(np.int64)  # a small type would overflow below
@@ -117,7 +117,8 @@ def certification_power(
     """
     owner = "certification_power"
     alpha, rho = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
-    rows, truth = np.broadcast_arrays(np.asarray(n), np.asarray(expected_jcw, float))
+    truth = numbers("expected_jcw", expected_jcw, owner)
+    rows, truth = broadcast(owner, n=as_array(n, "n"), expected_jcw=truth)
     if rows.dtype.kind not in "iu" or np.any(rows < 1):
         raise parameter_error("n", owner, "hold whole numbers of at least 1", n)
     if not np.all((truth >= 0) & (truth <= 1)):
@@ -178,3 +179,31 @@ def rows_needed(
         if len(sufficient):
             return int(rows[sufficient[0]])
         start, length = start + length, 2 * length
+
+
+def certifiable_jcw(n: int, alpha: float, rho: float = 0.05, power: float = 0.9) -> float:
+    """Return the largest JCW that n rows certify with probability ``power``; 0 if they never can.
+
+    What training should aim at: a rule whose true JCW is alpha itself is certified in a share rho
+    of the draws only.
+
+    Parameters
+    ----------
+    n : int
+        Rows of the certification fold.
+    alpha, rho, power : float in (0, 1)
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(certifiable_jcw(95, 0.05), 4), round(certifiable_jcw(4900, 0.05), 4)
+    (0.0056, 0.0412)
+    """
+    owner = "certifiable_jcw"
+    power = check_fraction("power", power, owner)
+    most = largest_certifiable_errors(n, alpha, rho)
+    # P(Binomial(n, p) <= most) = power, solved for p
+    return 0.0 if most < 0 else float(betainccinv(most + 1.0, n - most, power))

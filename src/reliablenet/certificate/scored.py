@@ -45,7 +45,7 @@ def score_rows(
     Either ``proba`` (its top entry is the score, its argmax the prediction), or ``proba=None``
     with ``score`` and ``predicted``. A ``score`` beside ``proba`` replaces the top entry only.
     """
-    labels = as_array(y)
+    labels = as_array(y, "y")
     if labels.ndim != 1 or len(labels) == 0:
         raise InvalidDataError(
             f"`y` of {owner} must be a non-empty vector; got shape {labels.shape}."
@@ -55,7 +55,7 @@ def score_rows(
             raise InvalidParameterError(
                 f"{owner} needs `proba`, or `score` and `predicted` with proba=None."
             )
-        answers = as_array(predicted)
+        answers = as_array(predicted, "predicted")
         check_length("predicted", answers, len(labels), owner)
         if classes is not None:
             class_indices(labels, classes, owner)
@@ -72,12 +72,12 @@ def score_rows(
             )
         table = check_proba(proba, owner)
         check_length("proba", table[:, 0], len(labels), owner)
-        answers = table.argmax(axis=1)
+        confidence, answers = top_entries(table)
         labels = column_indices(labels, classes, table.shape[1], owner)
-    if score is None:  # picking beats a second pass: a row-wise max costs three times as much
-        scores = table[np.arange(len(table)), answers]
+    if score is None:
+        scores = confidence
     else:
-        scores = as_array(score)
+        scores = as_array(score, "score")
         check_length("score", scores, len(labels), owner)
         if scores.dtype.kind not in "biuf":
             raise InvalidDataError(f"`score` of {owner} must hold numbers; got {scores.dtype}.")
@@ -88,7 +88,7 @@ def score_rows(
 
 def check_proba(proba: Any, owner: str) -> NDArray[np.float64]:
     """Return class probabilities as a float64 table of shape (n, K), or say what is wrong."""
-    table = as_array(proba)
+    table = as_array(proba, "proba")
     if table.ndim != 2 or table.shape[1] < 2:
         raise InvalidDataError(
             f"`proba` of {owner} must have shape (n, K) with K >= 2; got {table.shape}. "
@@ -97,9 +97,10 @@ def check_proba(proba: Any, owner: str) -> NDArray[np.float64]:
     if table.dtype.kind not in "fiu":
         raise InvalidDataError(f"`proba` of {owner} must hold numbers; got dtype {table.dtype}.")
     table = table.astype(np.float64, copy=False)
-    sums = table.sum(axis=1)
-    # One pass decides; NaN and infinities spoil the sum. Only a bad table is looked at closely.
-    if np.all(np.abs(sums - 1.0) <= SUM_TOLERANCE) and table.min(initial=0.0) >= 0.0:
+    sums = np.einsum("ij->i", table)  # a third of the time of a sum along short rows
+    # NaN and infinities spoil the sum. Only a bad table is looked at closely.
+    low, high = sums.min(initial=1.0), sums.max(initial=1.0)
+    if 1.0 - SUM_TOLERANCE <= low <= high <= 1.0 + SUM_TOLERANCE and table.min(initial=0.0) >= 0.0:
         return table
     check_finite("proba", table, owner)
     if table.min() < 0.0 or table.max() > 1.0:
@@ -112,6 +113,15 @@ def check_proba(proba: Any, owner: str) -> NDArray[np.float64]:
         f"Each row of `proba` of {owner} must sum to 1; row {row} sums to {sums[row]:g}. "
         "Normalise the rows, or pass `score` and `predicted`."
     )
+
+
+def top_entries(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Return the largest entry of each row and the first column that holds it."""
+    if table.shape[1] == 2:  # numpy goes along a row step by step, however short it is
+        first, second = table.T
+        return np.maximum(first, second), (second > first).astype(np.intp)
+    column = table.argmax(axis=1)
+    return table[np.arange(len(table)), column], column
 
 
 def check_length(name: str, values: NDArray[Any], n: int, owner: str) -> None:
@@ -127,7 +137,10 @@ def column_indices(
     labels: NDArray[Any], classes: Any, n_columns: int, owner: str
 ) -> NDArray[np.intp]:
     """Return the column of each label; without ``classes`` a label is the number of its column."""
-    names = np.arange(n_columns) if classes is None else as_array(classes)
+    numbers = classes is None and labels.dtype.kind in "iu"
+    if numbers and labels.min() >= 0 and labels.max() < n_columns:
+        return labels.astype(np.intp, copy=False)
+    names = np.arange(n_columns) if classes is None else as_array(classes, "classes")
     if names.shape != (n_columns,):
         raise InvalidDataError(
             f"`classes` of {owner} must name the {n_columns} columns of `proba`; "
@@ -140,7 +153,7 @@ def class_indices(
     labels: NDArray[Any], classes: Any, owner: str, name: str = "y"
 ) -> NDArray[np.intp]:
     """Return the position of each label among ``classes``, or name the labels that are not there."""
-    names = as_array(classes)
+    names = as_array(classes, "classes")
     if names.ndim != 1 or len(set(names.tolist())) != len(names):
         raise InvalidDataError(
             f"`classes` of {owner} must be distinct labels; got {names.tolist()}."

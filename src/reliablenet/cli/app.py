@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import Annotated
 
@@ -61,7 +62,14 @@ def common(
 
 def main() -> None:
     """Run the command line."""
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         app()
     except KeyboardInterrupt:  # typer catches it once a command runs, and not before
         sys.exit(130)
+
+
+def _terminate(*_: object) -> None:
+    """End as Ctrl-C does: temporary files and workers go."""
+    sys.stderr.write("Terminated.\n")
+    sys.exit(143)

@@ -103,6 +103,7 @@ def table(
 
     Example: reliablenet bench table --profile paper --methods erm,reliablenet_last@eps
     """
+    from reliablenet._files import write_atomically
     from reliablenet.bench.tables import agreement, in_distribution, matched_coverage, ranking
 
     if style not in ("markdown", "csv", "latex"):
@@ -120,7 +121,7 @@ def table(
         out.mkdir(parents=True, exist_ok=True)
         for name, made in tables.items():
             for kind, suffix in (("markdown", "md"), ("csv", "csv"), ("latex", "tex")):
-                (out / f"{name}.{suffix}").write_text(getattr(made, kind)())
+                write_atomically(out / f"{name}.{suffix}", getattr(made, kind)().encode())
 
 
 def _open(profile: str, results: Path) -> tuple[Profile, Store]:

@@ -20,6 +20,7 @@ def compare(
         str, typer.Option(help="Some of the nine methods, with commas between; all by default.")
     ] = "",
     drop: options.Drop = "",
+    group: options.Group = "",
     seed: options.Seed = 0,
     jobs: Annotated[int, typer.Option(help="Methods fitted at the same time.")] = 1,
     out: Annotated[
@@ -46,20 +47,21 @@ def compare(
     from reliablenet.data.target import take_target
 
     with local_file(data) as path:
-        features, labels = take_target(
-            read_table(path), target, options.names(drop), name=path.name
-        )
+        table = read_table(path)
+        idle = options.names(drop) + ([group] if group else [])
+        features, labels = take_target(table, target, idle, name=path.name)
     comparison = rn.compare(
         features,
         labels,
         alpha,
         rho,
         options.names(methods) or None,
+        groups=table[group] if group else None,
         n_jobs=jobs,
         random_state=seed,
     )
     for text in dict.fromkeys(text for r in comparison.results.values() for text in r.notes):
-        if text.startswith("Column "):
+        if text.startswith("Column ") or "are copies of" in text:
             note(text)
     best = comparison.best()
     written = {}

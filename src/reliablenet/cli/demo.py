@@ -42,6 +42,7 @@ def demo(
     from reliablenet.data import SyntheticBand, cut_folds
     from reliablenet.report import model_page, write_page
 
+    out.mkdir(parents=True, exist_ok=True)  # now, for a disk may be read-only
     torch.set_num_threads(1)  # these networks are too small to gain from a second one
     typer.echo("ReliableNet: a budget, alpha, for acting on a prediction that is wrong (JCW).\n")
 
@@ -76,7 +77,6 @@ def demo(
     comparison = rn.compare(alpha=alpha, folds=folds, random_state=seed)
     show_comparison(comparison)
 
-    out.mkdir(parents=True, exist_ok=True)
     choice = comparison.best()
     if choice.model is None or choice.certificate is None:
         typer.echo("3. Without a certificate there is no model to use; try another --seed.")

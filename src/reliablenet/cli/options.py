@@ -93,6 +93,13 @@ Data = Annotated[
 Model = Annotated[Path, typer.Argument(help="A model file, as train writes it.", metavar="MODEL")]
 Target = Annotated[str, typer.Option(help="The column to predict.")]
 Drop = Annotated[str, typer.Option(help="Columns that are no features, with commas between.")]
+Group = Annotated[
+    str,
+    typer.Option(
+        help="The column that says whose row it is, such as a person; no feature. Each stays in one "
+        "fold, and counts once in the certificate.",
+    ),
+]
 Alpha = Annotated[
     float,
     typer.Option(

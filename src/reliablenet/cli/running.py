@@ -32,6 +32,9 @@ class Commands(TyperGroup):
         try:
             with notes_on_stderr():
                 return super().invoke(ctx)
+        except KeyboardInterrupt:
+            typer.echo("Interrupted.", err=True)
+            raise
         except (typer.Abort, BrokenPipeError):  # a reader such as `head` has gone
             raise
         except Exception as error:

@@ -29,6 +29,7 @@ def train(
         str, typer.Option(envvar="RELIABLENET_NETWORK", help="The network; mlp for tables.")
     ] = "mlp",
     drop: options.Drop = "",
+    group: options.Group = "",
     seed: options.Seed = 0,
     report: options.Report = None,
     config: options.Config = None,
@@ -48,13 +49,16 @@ def train(
 
     with local_file(data) as path:
         table = read_table(path)
-        features, labels = take_target(table, target, options.names(drop), name=path.name)
+        idle = options.names(drop) + ([group] if group else [])
+        features, labels = take_target(table, target, idle, name=path.name)
     rule = threshold if threshold in ("certified", "selection") else float(threshold)
     model = rn.ReliableClassifier(alpha, rho, rule, network=network, random_state=seed)
-    model.fit(features, labels)
+    model.fit(features, labels, groups=table[group] if group else None)
     model.save(out)
     found, acts = model.certificate_, model.threshold_ < float("inf")
     lines = certificate_lines(found, share=CERTIFICATION_LIMIT) | {"model": str(out)}
+    if group:
+        lines["counted"] = f"one row of each {group}; it speaks of a random row of a new {group}"
     if report is not None:
         from reliablenet.report import model_page, write_page
 

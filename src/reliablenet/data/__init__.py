@@ -1,7 +1,8 @@
 """Where rows come from: folds, tables, the paper's datasets. Never imports torch."""
 
 from reliablenet.data.dataset import Dataset
-from reliablenet.data.folds import Fold, Folds, cut_folds, cut_rows, fold_counts
+from reliablenet.data.folds import Fold, Folds, cut_folds, cut_groups, cut_rows, fold_counts
+from reliablenet.data.piecewise import PiecewiseEncoder
 from reliablenet.data.registry import DATASETS, load_dataset
 from reliablenet.data.synthetic_band import SyntheticBand
 from reliablenet.data.tabular import TabularEncoder
@@ -11,9 +12,11 @@ __all__ = [
     "Dataset",
     "Fold",
     "Folds",
+    "PiecewiseEncoder",
     "SyntheticBand",
     "TabularEncoder",
     "cut_folds",
+    "cut_groups",
     "cut_rows",
     "fold_counts",
     "load_dataset",

@@ -28,6 +28,9 @@ ARCHIVE_FAULTS = (
 )
 
 
+MOST_BYTES = 2**30  # of a member; none of ours has a tenth of it
+
+
 def read_members(archive: Path, members: Mapping[str, str]) -> dict[str, bytes]:
     """Read files out of a tar or zip archive into memory; nothing is unpacked to disk.
 
@@ -46,7 +49,7 @@ def read_members(archive: Path, members: Mapping[str, str]) -> dict[str, bytes]:
     Raises
     ------
     DataFileError
-        If the archive is damaged, or a member is missing, altered, or no regular file.
+        If the archive is damaged, or a member is missing, altered, huge, or no regular file.
 
     Examples
     --------
@@ -62,12 +65,17 @@ def read_members(archive: Path, members: Mapping[str, str]) -> dict[str, bytes]:
     wanted = {_plain(name): name for name in members}
     contents: dict[str, bytes] = {}
     try:
-        for found, read in walk(archive):
+        for found, size, read in walk(archive):
             name = wanted.pop(_plain(found), None)
             if name is None:
                 continue
             if read is None:
                 raise DataFileError(f"{name} in the archive {archive} is not a regular file.")
+            if size > MOST_BYTES:  # a bomb: small on disk, larger than memory
+                raise DataFileError(
+                    f"{name} in the archive {archive} would take {size:,} bytes. Replace the archive "
+                    "with a fresh copy."
+                )
             contents[name] = _check_member(read(), name, members[name], archive)
             if not wanted:
                 break  # what follows need not be decompressed
@@ -92,11 +100,12 @@ def _plain(name: str) -> str:
     return name
 
 
-def _walk_tar(archive: Path) -> Iterator[tuple[str, Callable[[], bytes] | None]]:
-    """Yield each member's name and, for a regular file, a function that reads it."""
+def _walk_tar(archive: Path) -> Iterator[tuple[str, int, Callable[[], bytes] | None]]:
+    """Yield each member's name, its size and, for a regular file, a function that reads it."""
     with tarfile.open(archive) as reader:
         for member in reader:  # in one pass: to seek back would decompress all again
-            yield member.name, partial(_read_tar, reader, member) if member.isreg() else None
+            read = partial(_read_tar, reader, member) if member.isreg() else None
+            yield member.name, member.size, read
 
 
 def _read_tar(reader: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
@@ -104,13 +113,14 @@ def _read_tar(reader: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
         return file.read()
 
 
-def _walk_zip(archive: Path) -> Iterator[tuple[str, Callable[[], bytes] | None]]:
-    """Yield each member's name and, for a regular file, a function that reads it."""
+def _walk_zip(archive: Path) -> Iterator[tuple[str, int, Callable[[], bytes] | None]]:
+    """Yield each member's name, its size and, for a regular file, a function that reads it."""
     with zipfile.ZipFile(archive) as reader:
         for member in reader.infolist():
             kind = stat.S_IFMT(member.external_attr >> 16)  # 0 if the writer knew no Unix
             regular = kind in (0, stat.S_IFREG) and not member.is_dir()
-            yield member.filename, partial(reader.read, member) if regular else None
+            read = partial(reader.read, member) if regular else None
+            yield member.filename, member.file_size, read
 
 
 def _check_member(content: bytes, name: str, sha256: str, archive: Path) -> bytes:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing, check_random_state
 
-from reliablenet._checks import is_real, parameter_error
+from reliablenet._checks import as_array, check_count, is_real, parameter_error
 from reliablenet.certificate.planning import rows_for_errors
-from reliablenet.errors import InvalidDataError
+from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 FoldSizes = Literal["auto"] | Sequence[float]
 SELECTION_SHARE = 0.15
@@ -30,11 +31,11 @@ class Fold:
     y: NDArray[Any]
 
     def __post_init__(self) -> None:
-        rows = self.X.shape[0] if hasattr(self.X, "shape") else len(self.X)
-        if rows != len(self.y):
+        rows, labels = _rows("X", self.X), _rows("y", self.y)
+        if rows != labels:
             raise InvalidDataError(
                 "A fold needs one label for each of its rows; "
-                f"got {rows} rows and {len(self.y)} labels."
+                f"got {rows} rows and {labels} labels (`X`, `y`)."
             )
 
     def __len__(self) -> int:
@@ -76,6 +77,7 @@ def fold_counts(
     >>> fold_counts(569), fold_counts(100), fold_counts(50_000)
     ((331, 85, 153), (45, 15, 40), (35000, 7500, 7500))
     """
+    n = check_count("n", n, "fold_counts", minimum=0)
     if _is_auto(fold_sizes):
         selection = _floor(SELECTION_SHARE * n)
         wanted = max(_floor(CERTIFICATION_SHARE * n), rows_for_errors(AFFORDED_ERRORS, alpha, rho))
@@ -153,7 +155,11 @@ def cut_rows(
     >>> [int((y[part] == "a").sum()) for part in parts]
     [42, 12, 6]
     """
-    random = check_random_state(random_state)
+    random, y = check_random_state(random_state), _labels(y)
+    if _whole_total(counts) != len(y):
+        raise parameter_error(
+            "counts", "cut_rows", f"be whole numbers that sum to {len(y)}", counts
+        )
     remaining = random.permutation(len(y))
     remaining = remaining[np.argsort(y[remaining], kind="stable")]
     parts = []
@@ -167,10 +173,104 @@ def cut_rows(
     return [np.sort(remaining), *parts[::-1]]
 
 
+def cut_groups(
+    y: NDArray[Any], groups: Any, counts: Sequence[int], random_state: Any = None
+) -> list[NDArray[np.intp]]:
+    """Return the row numbers of each part, no group in two of them; of the last, one row a group.
+
+    Rows of one group are not independent, so that a certificate may not count them all. One row,
+    drawn at random from each group, is a draw of "a random row of a random group", and the bound over
+    such draws is exact (docs/decisions/0015). The last part is the one to certify on.
+
+    Groups are cut as `cut_rows` cuts rows, every group with the same chance, in order of the rarest
+    label that a group holds and of how often it does.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+    groups : array of shape (n,)
+        To which person, device or other source each row belongs.
+    counts : sequence of int
+        How many groups go to each part; they sum to the number of groups.
+    random_state : int, RandomState or None
+
+    Returns
+    -------
+    list of arrays of row numbers, each ascending
+
+    Examples
+    --------
+    >>> y, person = np.arange(600) % 2, np.repeat(np.arange(100), 6)
+    >>> parts = cut_groups(y, person, (70, 20, 10), random_state=0)
+    >>> [len(part) for part in parts], len(np.unique(person[parts[2]]))
+    ([420, 120, 10], 10)
+    """
+    random = check_random_state(random_state)
+    groups = check_groups(groups, len(y))
+    labels = np.unique(y, return_inverse=True)[1]
+    rarity = np.argsort(np.argsort(np.bincount(labels), kind="stable"))[labels]  # 0 is the rarest
+    rarest = np.full(groups.max() + 1, len(y))
+    np.minimum.at(rarest, groups, rarity)
+    held = np.bincount(groups[rarity == rarest[groups]], minlength=len(rarest))
+    parts = cut_rows(rarest * len(y) + held, counts, random)
+    place = np.empty(len(rarest), np.intp)
+    for number, part in enumerate(parts):
+        place[part] = number
+    order = random.permutation(len(y))
+    drawn = order[np.unique(groups[order], return_index=True)[1]]
+    whole = [np.flatnonzero(place[groups] == number) for number in range(len(parts) - 1)]
+    return [*whole, np.sort(drawn[parts[-1]])]
+
+
+def check_groups(groups: Any, n: int) -> NDArray[np.intp]:
+    """Return the number of each row's group, from 0 on, or say what is wrong with the groups.
+
+    Examples
+    --------
+    >>> check_groups(["ann", "bob", "ann"], 3)
+    array([0, 1, 0])
+    """
+    # numpy would write NaN among texts as the text "nan"
+    names = as_array(groups) if hasattr(groups, "shape") else np.array(groups, dtype=object)
+    if names.shape != (n,):
+        raise InvalidDataError(
+            f"`groups` must hold one label for each of the {n} rows; got shape {names.shape}."
+        )
+    numbers = pd.factorize(names)[0]
+    missing = numbers < 0
+    if missing.any():
+        raise InvalidDataError(
+            f"`groups` must name a group for every row; it is missing in row {missing.argmax()} "
+            f"({missing.sum()} in all). Give each such row a group of its own if it has none."
+        )
+    return numbers
+
+
+def cut_parts(
+    y: NDArray[Any],
+    groups: Any,
+    counts_of: Callable[[int], Sequence[int]],
+    random_state: Any = None,
+) -> list[NDArray[np.intp]]:
+    """Cut rows, or groups of rows if there are any, into as many as a function of their number says."""
+    if groups is None:
+        return cut_rows(y, counts_of(len(y)), random_state)
+    n = int(check_groups(groups, len(y)).max()) + 1
+    try:
+        counts = counts_of(n)
+    except InvalidDataError as error:
+        raise InvalidDataError(
+            f"`groups` names {n} group{'s' * (n != 1)}, too few to cut folds from: a group counts "
+            f"like a row. {error}"
+        ) from None
+    return cut_groups(y, groups, counts, random_state)
+
+
 def cut_folds(
     X: Any,
     y: NDArray[Any],
     *,
+    groups: Any = None,
     fold_sizes: FoldSizes = "auto",
     alpha: float = 0.05,
     rho: float = 0.05,
@@ -182,6 +282,8 @@ def cut_folds(
     ----------
     X : array or data frame of n rows
     y : array of shape (n,)
+    groups : array-like of shape (n,), optional
+        Keeps the rows of a group in one fold, as `cut_groups` does; sizes then count groups.
     fold_sizes, alpha, rho
         As for `fold_counts`.
     random_state : int, RandomState or None
@@ -196,9 +298,41 @@ def cut_folds(
     >>> len(folds.train), len(folds.selection), len(folds.certification)
     (697, 150, 153)
     """
-    counts = fold_counts(len(y), fold_sizes, alpha, rho)
-    parts = cut_rows(y, counts, random_state)
-    return Folds(*(Fold(_safe_indexing(X, part), y[part]) for part in parts))
+    rows = Fold(X if hasattr(X, "iloc") else as_array(X), _labels(y))
+    parts = cut_parts(
+        rows.y, groups, lambda n: fold_counts(n, fold_sizes, alpha, rho), random_state
+    )
+    return Folds(*(Fold(_safe_indexing(rows.X, part), rows.y[part]) for part in parts))
+
+
+def _rows(name: str, values: Any) -> int:
+    try:
+        return int(values.shape[0]) if hasattr(values, "shape") else len(values)
+    except (TypeError, IndexError):
+        raise InvalidDataError(
+            f"`{name}` of a fold must hold rows; got {type(values).__name__}."
+        ) from None
+
+
+def _labels(y: Any) -> NDArray[Any]:
+    """Return labels as a vector that can be put in order."""
+    labels = as_array(y, "y")
+    if labels.ndim != 1:
+        raise InvalidDataError(f"`y` must be a vector of labels; got shape {labels.shape}.")
+    if labels.dtype.kind == "O" and len({type(label) for label in labels.tolist()}) > 1:
+        raise InvalidDataError(
+            f"`y` must hold labels of one type; got such as {labels[0]!r} of "
+            f"{sorted({type(label).__name__ for label in labels.tolist()})}."
+        )
+    return labels
+
+
+def _whole_total(counts: Any) -> int:
+    """Return the sum of counts, -1 if they are none."""
+    try:
+        return sum(check_count("counts", count, "cut_rows", minimum=0) for count in counts)
+    except (TypeError, InvalidParameterError):
+        return -1
 
 
 def _floor(value: float) -> int:
@@ -210,8 +344,10 @@ def _is_auto(fold_sizes: Any) -> bool:
 
 
 def _check_shares(fold_sizes: Any) -> list[float]:
-    listed = isinstance(fold_sizes, Iterable) and not isinstance(fold_sizes, str)
-    shares = list(fold_sizes) if listed else []
+    try:
+        shares = [] if isinstance(fold_sizes, str) else list(fold_sizes)
+    except TypeError:
+        shares = []
     fits = len(shares) == 3 and all(is_real(share) and 0 < share < 1 for share in shares)
     if not fits or not math.isclose(sum(shares), 1.0, abs_tol=1e-9):
         raise parameter_error(

@@ -6,7 +6,7 @@ from importlib import import_module
 from inspect import signature
 from typing import Any
 
-from reliablenet._checks import check_count, parameter_error
+from reliablenet._checks import check_seed, parameter_error
 from reliablenet.data.dataset import Dataset
 
 DATASETS = ("adult", "cifar10", "coloured_mnist", "german_credit", "synthetic_band", "unsw_nb15")
@@ -34,9 +34,9 @@ def load_dataset(name: str, seed: int = 0, **settings: Any) -> Dataset:
     >>> len(dataset.folds.train), list(dataset.shifts), list(dataset.sweeps)[:3]
     (5000, ['gamma 0.7'], [0.1, 0.3, 0.5])
     """
-    if name not in DATASETS:
+    if not isinstance(name, str) or name not in DATASETS:
         raise parameter_error("name", "load_dataset", f"be one of {list(DATASETS)}", name)
-    check_count("seed", seed, "load_dataset", minimum=0)
+    check_seed("seed", seed, "load_dataset")
     load = import_module(f"reliablenet.data.{name}").load
     known = list(signature(load).parameters)[1:]
     unknown = sorted(settings.keys() - known)

@@ -12,7 +12,7 @@ from math import erf, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from reliablenet._checks import check_count, check_fraction, check_positive
+from reliablenet._checks import check_count, check_fraction, check_positive, check_seed
 from reliablenet.data.dataset import Dataset
 from reliablenet.data.folds import Fold, Folds
 
@@ -57,6 +57,7 @@ class SyntheticBand:
     direction: NDArray[np.float64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        check_seed("seed", self.seed, "SyntheticBand")
         check_count("dimension", self.dimension, "SyntheticBand")
         check_positive("scale", self.scale, "SyntheticBand")
         check_positive("gamma", self.gamma, "SyntheticBand", zero=True)

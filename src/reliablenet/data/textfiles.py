@@ -24,6 +24,7 @@ from typing import IO, Any, cast
 from reliablenet.errors import DataFileError, InvalidDataError, MissingExtraError
 
 SAMPLE_LINES = 2000  # the separator and the decimal sign are found in these
+LONGEST_LINE = 2**28
 SEPARATORS = ",;\t|"
 WHOLE = re.compile(r"[+-]?\d+")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -81,7 +82,7 @@ def opened_text(path: Path) -> Iterator[Iterator[str]]:
         with opened(path) as file, io.BufferedReader(cast(Any, file)) as raw:
             wide = raw.peek(2)[:2] in (b"\xff\xfe", b"\xfe\xff")
             with io.TextIOWrapper(raw, encoding="utf-16" if wide else "utf-8-sig") as text:
-                yield text
+                yield _lines(text, path.name)
     except UnicodeDecodeError as error:
         name, byte = path.name, error.object[error.start]
         before = error.object[max(error.start - 12, 0) : error.start].decode("ascii", "replace")
@@ -89,6 +90,17 @@ def opened_text(path: Path) -> Iterator[Iterator[str]]:
             f"{name} is not UTF-8 text (byte 0x{byte:02x} after {before!r}). Save it as UTF-8, or "
             f"convert it: iconv -f latin1 -t utf-8 {name} > utf8-{name}"
         ) from None
+
+
+def _lines(text: io.TextIOWrapper, name: str) -> Iterator[str]:
+    number = 0
+    while line := text.readline(LONGEST_LINE):
+        number += 1
+        if len(line) == LONGEST_LINE:  # a few bytes of gzip may hold a line larger than memory
+            raise InvalidDataError(
+                f"{name}: line {number} has {LONGEST_LINE:,} characters or more. Is it a table?"
+            )
+        yield line
 
 
 def first_bytes(path: Path) -> bytes:

@@ -58,9 +58,19 @@ def open_sealed(path: Path, wanted: Sequence[Sequence[str]]) -> dict[str, bytes]
             names = sorted(entry.filename for entry in entries)
             if names not in [sorted(members) for members in wanted]:
                 raise ModelFileError(f"{path} must hold one of {wanted}; it holds {names}.")
-            if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
-                raise ModelFileError(f"{path} holds compressed members, which we never write.")
+            _refuse_compressed(entries, path)
             return {entry.filename: archive.read(entry) for entry in entries}
     # zipfile answers an unknown compression by NotImplementedError, encryption by RuntimeError
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
         raise ModelFileError(f"{path} is not a whole archive: {error}.") from error
+
+
+def check_stored(content: bytes, path: Path) -> None:
+    """Refuse an archive in the archive that would grow when it is read."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        _refuse_compressed(archive.infolist(), path)
+
+
+def _refuse_compressed(entries: Sequence[zipfile.ZipInfo], path: Path) -> None:
+    if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+        raise ModelFileError(f"{path} holds compressed members, which we never write.")

@@ -24,11 +24,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from reliablenet._checks import as_array, check_fraction, check_threshold, parameter_error
 from reliablenet._warn import warn_user
 from reliablenet.certificate import Certificate, certified_threshold, certify, jcw_threshold
-from reliablenet.certificate.scored import class_indices
-from reliablenet.data.folds import Fold, Folds, cut_rows, fold_counts
-from reliablenet.errors import FoldWarning, InvalidDataError, NotCertifiedWarning
+from reliablenet.certificate.scored import class_indices, top_entries
+from reliablenet.data.folds import Fold, Folds, cut_parts, fold_counts
+from reliablenet.errors import InvalidDataError, NotCertifiedWarning
 from reliablenet.methods.decisions import Decisions, Outputs
 from reliablenet.methods.evidence import Evidence, fingerprint
+from reliablenet.methods.fold_warnings import warn_of_copies, warn_of_missing_classes
 from reliablenet.methods.labels import check_labels
 from reliablenet.metrics import Evaluation, evaluate
 
@@ -124,7 +125,15 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     # What every method shares.
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, *, selection: Any = None, certification: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        selection: Any = None,
+        certification: Any = None,
+        groups: Any = None,
+    ) -> Self:
         """Fit, choose the rule, and certify it.
 
         Parameters
@@ -135,14 +144,19 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
             Labels of any kind.
         selection, certification : pair (X, y), optional
             Folds of your own. What is not given is cut from X and y, stratified, by ``fold_sizes``.
+        groups : array-like of shape (n,), optional
+            Whose row each is, such as a person's or a device's. A group stays in one fold, and of
+            each group in the certification fold one row counts, drawn at random: the certificate
+            is then about a random row of a random new group.
 
         Returns
         -------
         self
         """
         rows, labels, random = self._begin(X, y)
-        folds, numbers = self._make_folds(rows, labels, selection, certification, random)
-        self._warn_of_missing_classes(folds)
+        folds, numbers = self._make_folds(rows, labels, selection, certification, groups, random)
+        warn_of_missing_classes(folds, self.classes_)
+        warn_of_copies(folds, self.alpha)
         given = (pair for pair in (selection, certification) if pair is not None)
         parts = (part for pair in given for part in _pair(pair))
         self.fingerprint_ = fingerprint(X, y, *parts)
@@ -276,7 +290,7 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         return score >= self.threshold_
 
     def _labels_of(self, outputs: Outputs) -> NDArray[Any]:
-        labels: NDArray[Any] = self.classes_[outputs.proba.argmax(axis=1)]
+        labels: NDArray[Any] = self.classes_[top_entries(outputs.proba)[1]]
         return labels
 
     def _checked_outputs(self, X: Any) -> Outputs:
@@ -310,7 +324,13 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
             ) from None
 
     def _make_folds(
-        self, X: Any, y: NDArray[Any], selection: Any, certification: Any, random: Any
+        self,
+        X: Any,
+        y: NDArray[Any],
+        selection: Any,
+        certification: Any,
+        groups: Any,
+        random: Any,
     ) -> tuple[Folds, NDArray[np.intp]]:
         """Return folds whose labels are class indices, cutting those that were not given.
 
@@ -321,8 +341,15 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
             None if pair is None else self._check_fold(pair, name)
             for name, pair in (("selection", selection), ("certification", certification))
         ]
-        counts = self._fold_counts(len(indices), [fold is not None for fold in given])
-        parts = cut_rows(indices, counts, random)
+        there = [fold is not None for fold in given]
+        if groups is not None and all(there):
+            raise parameter_error(
+                "groups",
+                "fit",
+                "be None if both folds are given: nothing is cut",
+                type(groups).__name__,
+            )
+        parts = cut_parts(indices, groups, lambda n: self._fold_counts(n, there), random)
         folds = Folds(
             *(
                 Fold(_safe_indexing(X, part), indices[part]) if fold is None else fold
@@ -339,21 +366,6 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         X = self._check_rows(X, reset=False)
         labels = check_labels(X, y, f"y of {name}")
         return Fold(X, class_indices(labels, self.classes_, f"the {name} fold"))
-
-    def _warn_of_missing_classes(self, folds: Folds) -> None:
-        gaps = []
-        for name, fold in vars(folds).items():
-            missing = self.classes_[np.bincount(fold.y, minlength=len(self.classes_)) == 0]
-            if len(missing) and len(fold):  # a method that trains nothing has no training fold
-                gaps.append(f"{name} fold: {missing[:10].tolist()}")
-        if gaps:
-            where = "; ".join(gaps)
-            warn_user(
-                f"Some classes are missing from a fold ({where}). A class that training never sees "
-                "cannot be predicted, and a certificate says little about one that the "
-                "certification fold lacks. Merge rare classes or give more rows.",
-                FoldWarning,
-            )
 
     def _fix_rule(self, folds: Folds, numbers: NDArray[np.intp]) -> None:
         """Choose the threshold and open the certification fold, in this order unless monotone."""

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import torch
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -70,6 +71,7 @@ def compare(
     methods: Mapping[str, Any] | Sequence[str] | None = None,
     *,
     folds: Folds | None = None,
+    groups: Any = None,
     fold_sizes: Any = "auto",
     resamples: int = 1000,
     n_jobs: int | None = None,
@@ -91,12 +93,15 @@ def compare(
         object share one fit.
     folds : Folds, optional
         Folds of your own, such as those of a dataset.
+    groups : array-like of shape (n,), optional
+        Whose row each row of X is, as for `ReliableClassifier.fit`.
     fold_sizes : "auto" or three shares
         Where folds are cut from X and y.
     resamples : int
         Paired bootstrap resamples of the certification fold, which tell how sure the order is.
     n_jobs : int, optional
-        Methods fitted at the same time, each in a process of its own; -1 for all cores.
+        Methods fitted at the same time, each in a process of its own with one thread; -1 for all
+        cores. Bits are those of one process with one thread (``torch.set_num_threads(1)``).
     verbose : bool or "auto"
         Shows on standard error which method is at work; "auto" does if that is a terminal.
     random_state : int, RandomState or None
@@ -127,18 +132,22 @@ def compare(
     chosen = _resolve(methods)
     random = check_random_state(random_state)
     if folds is None:
-        folds = _cut(X, y, alpha, rho, fold_sizes, random)
+        folds = _cut(X, y, groups, alpha, rho, fold_sizes, random)
     elif X is not None or y is not None:
         raise InvalidParameterError("compare takes X and y, or folds, not both.")
+    elif groups is not None:
+        raise InvalidParameterError("compare takes groups with X and y; from folds nothing is cut.")
     elif not isinstance(folds, Folds):
         raise parameter_error("folds", owner, "be a Folds record", type(folds).__name__)
-    groups = _group(_prepare(chosen, alpha, rho, int(random.randint(2**31 - 1))))
+    families = _group(_prepare(chosen, alpha, rho, int(random.randint(2**31 - 1))))
     results: dict[str, MethodResult] = {}
     failures: dict[str, str] = {}
+    jobs = effective_n_jobs(n_jobs)
+    fit = _fit_group if jobs == 1 else _fit_group_on_one_thread
     work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-        delayed(_fit_group)(group, folds, alpha, rho) for group in groups
+        delayed(fit)(family, folds, alpha, rho) for family in families
     )
-    with _progress(groups, effective_n_jobs(n_jobs), verbose) as show:
+    with _progress(families, jobs, verbose) as show:
         for done, failed in work:
             results |= {result.name: result for result in done}
             failures |= failed
@@ -184,14 +193,16 @@ def _resolve(methods: Any) -> dict[str, Any]:
     return chosen
 
 
-def _cut(X: Any, y: Any, alpha: float, rho: float, sizes: Any, random: Any) -> Folds:
+def _cut(X: Any, y: Any, groups: Any, alpha: float, rho: float, sizes: Any, random: Any) -> Folds:
     if X is None or y is None:
         raise InvalidParameterError("compare needs X and y, or folds.")
     rows = X if hasattr(X, "shape") else np.asarray(X)
     if _num_samples(rows) == 0:
         raise InvalidDataError("compare needs rows; got 0.")
     labels = check_labels(rows, y, "y")
-    return cut_folds(rows, labels, fold_sizes=sizes, alpha=alpha, rho=rho, random_state=random)
+    return cut_folds(
+        rows, labels, groups=groups, fold_sizes=sizes, alpha=alpha, rho=rho, random_state=random
+    )
 
 
 def _prepare(
@@ -244,6 +255,18 @@ def _group(methods: dict[str, SelectiveClassifier]) -> list[list[Method]]:
         group = groups.setdefault(id(method.estimator if wraps else method), [])
         group.insert(len(group) if wraps else 0, (name, method))
     return list(groups.values())
+
+
+def _fit_group_on_one_thread(
+    group: list[Method], folds: Folds, alpha: float, rho: float
+) -> tuple[list[MethodResult], dict[str, str]]:
+    """Do what `_fit_group` does, in a process beside others: more threads would wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return _fit_group(group, folds, alpha, rho)
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _fit_group(

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from reliablenet.certificate.scored import top_entries
+
 
 @dataclass(frozen=True)
 class Decisions:
@@ -46,4 +48,4 @@ class Outputs(NamedTuple):
 
     def acceptance(self) -> NDArray[np.float64]:
         """Return the acceptance score of each row."""
-        return self.proba.max(axis=1) if self.score is None else self.score
+        return top_entries(self.proba)[0] if self.score is None else self.score

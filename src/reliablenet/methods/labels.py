@@ -15,7 +15,7 @@ from reliablenet.errors import InvalidDataError
 
 def check_labels(X: Any, y: Any, name: str) -> NDArray[Any]:
     """Return one label a row as an array, or say which is missing."""
-    labels: NDArray[Any] = column_or_1d(as_array(y), warn=True)
+    labels: NDArray[Any] = column_or_1d(as_array(y, "y"), warn=True)
     check_consistent_length(X, labels)
     missing = pd.isna(labels)
     if labels.dtype.kind == "f":

@@ -6,9 +6,9 @@ import copy
 import hashlib
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -20,18 +20,22 @@ from torch import Tensor, nn
 from reliablenet._checks import parameter_error
 from reliablenet._warn import warn_user
 from reliablenet.data.folds import Fold, Folds
+from reliablenet.data.piecewise import PiecewiseEncoder
 from reliablenet.data.tabular import TabularEncoder
 from reliablenet.errors import ConstraintWarning, InvalidDataError
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.decisions import Outputs
 from reliablenet.methods.evidence import fingerprint
+from reliablenet.methods.fold_warnings import warn_of_missing_classes
 from reliablenet.risk.surrogate import M1, M2
 from reliablenet.training import ranks
+from reliablenet.training.ensemble import tabular
 from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.history import History
-from reliablenet.training.loop import Optimisation, train
+from reliablenet.training.loop import train
 from reliablenet.training.networks import cnn5, mlp, resnet18
 from reliablenet.training.objective import Objective
+from reliablenet.training.optimisation import Optimisation
 from reliablenet.training.progress import progress
 from reliablenet.training.rows import Rows
 from reliablenet.training.schedule import Schedule
@@ -43,7 +47,9 @@ NETWORKS: dict[str, NetworkFactory] = {
     "cnn5": cnn5,
     "mlp": mlp,
     "resnet18": resnet18,
+    "tabular": tabular,
 }
+Auto = float | Literal["auto"]  # "auto": what suits the network
 
 
 @dataclass(eq=False, repr=False)  # scikit-learn brings its own
@@ -69,8 +75,8 @@ class NeuralClassifier(SelectiveClassifier):
     network: str | NetworkFactory = "mlp"
     checkpoint: str = "last"
     batch_size: int = 256
-    learning_rate: float = 1e-3
-    weight_decay: float = 1e-4
+    learning_rate: Auto = "auto"
+    weight_decay: Auto = "auto"
     clip_norm: float = 5.0
     fold_sizes: Any = "auto"
     device: str = "cpu"
@@ -98,6 +104,14 @@ class NeuralClassifier(SelectiveClassifier):
     def _training_threshold(self) -> float | None:
         """Return the threshold of the constraint, None to take it from the selection fold."""
         return None
+
+    def _aim(self, selection_rows: int) -> float:
+        """Return the JCW that training is to keep on the selection fold."""
+        return self.alpha
+
+    def _refits(self) -> bool:
+        """Tell whether to train once more, on training and selection rows together."""
+        return False
 
     def _surrogate(self) -> tuple[float, float]:
         """Return m1 and m2."""
@@ -127,10 +141,24 @@ class NeuralClassifier(SelectiveClassifier):
             )
 
     def _optimisation(self) -> Optimisation:
-        return Optimisation(self.batch_size, self.learning_rate, self.weight_decay, self.clip_norm)
+        """Return the settings of the optimiser: the network's own, but for what the user has set."""
+        own = Optimisation.tabular() if self.network == "tabular" else Optimisation()
+        given: dict[str, Any] = {"batch_size": self.batch_size, "clip_norm": self.clip_norm}
+        given |= {
+            name: value
+            for name in ("learning_rate", "weight_decay")
+            if (value := getattr(self, name)) != "auto"
+        }
+        return replace(own, **given)
 
     def fit(
-        self, X: Any, y: Any = None, *, selection: Any = None, certification: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        selection: Any = None,
+        certification: Any = None,
+        groups: Any = None,
     ) -> Self:
         """Fit, choose the rule, and certify it.
 
@@ -154,12 +182,24 @@ class NeuralClassifier(SelectiveClassifier):
         selection, certification : pair (X, y), optional
             Folds of your own. What is not given is cut from X and y, stratified, by ``fold_sizes``.
             With a Dataset or DataLoader both are needed, and may be such as well, in a fixed order.
+        groups : array-like of shape (n,), optional
+            Whose row each is, such as a person's or a device's. A group stays in one fold, and of
+            each group in the certification fold one row counts, drawn at random: the certificate
+            is then about a random row of a random new group.
 
         Returns
         -------
         self
         """
         if is_source(X):
+            if groups is not None:
+                raise parameter_error(
+                    "groups",
+                    "fit",
+                    f"be None: no fold is cut from a {type(X).__name__}",
+                    type(groups).__name__,
+                    "Keep each group in one of the folds you give, and certify on one row a group.",
+                )
             streamed: Self = self._fit_stream(X, y, selection, certification)
             return streamed
         for name, fold in (("selection", selection), ("certification", certification)):
@@ -167,7 +207,9 @@ class NeuralClassifier(SelectiveClassifier):
                 raise parameter_error(
                     name, "fit", "be a pair (X, y) if `X` is an array", type(fold).__name__
                 )
-        fitted: Self = super().fit(X, y, selection=selection, certification=certification)
+        fitted: Self = super().fit(
+            X, y, selection=selection, certification=certification, groups=groups
+        )
         return fitted
 
     @with_callbacks
@@ -193,7 +235,7 @@ class NeuralClassifier(SelectiveClassifier):
             del self.feature_names_in_
         chosen, held = (self._check_part(fold, name) for name, fold in given.items())
         folds = Folds(Fold(np.empty((0, 1)), np.empty(0, np.int64)), *map(_as_fold, (chosen, held)))
-        self._warn_of_missing_classes(folds)
+        warn_of_missing_classes(folds, self.classes_)
         prints = [_fingerprint(part) for part in (rows, chosen, held)]
         self.fingerprint_ = hashlib.sha256(" ".join(prints).encode()).hexdigest()
         self._fit_folds(rows, chosen, int(random.randint(2**31 - 1)))
@@ -223,7 +265,8 @@ class NeuralClassifier(SelectiveClassifier):
         ranks.check_agreement(getattr(self, "fingerprint_", ""))  # of the certification fold too
         if isinstance(train_fold, Fold):
             images = getattr(train_fold.X, "ndim", 2) > 2
-            self.encoder_ = None if images else TabularEncoder().fit(train_fold.X)
+            encoder = PiecewiseEncoder() if self.network == "tabular" else TabularEncoder()
+            self.encoder_ = None if images else encoder.fit(train_fold.X, train_fold.y)
             data = {"X": train_fold.X, "y": self.classes_[train_fold.y]}
         else:
             data = {"X": train_fold.source, "y": None}
@@ -259,6 +302,7 @@ class NeuralClassifier(SelectiveClassifier):
                 objective=self._objective(),
                 optimisation=self._optimisation(),
                 threshold=self._training_threshold(),
+                aim=self._aim(chosen.total),
                 keep="last" if self.checkpoint == "last" else "selection",
                 seed=seed,
                 m1=m1,
@@ -266,10 +310,29 @@ class NeuralClassifier(SelectiveClassifier):
                 after_epoch=after_epoch,
                 checkpoint_file=Path(self.checkpoint_file) if self.checkpoint_file else None,
             )
+        if self._refits() and isinstance(rows, Rows) and isinstance(chosen, Rows):
+            self._refit(rows, chosen, seed)
         context.call_on_fit_task_end(estimator=self, **data)
         advice = self.history_.advice()
         if advice:
             warn_user(advice, ConstraintWarning)
+
+    def _refit(self, rows: Rows, chosen: Rows, seed: int) -> None:
+        """Train a network anew, for as many epochs as served best, on the rows of both folds."""
+        both = Rows(torch.cat([rows.X, chosen.X]), torch.cat([rows.y, chosen.y]))
+        self.network_ = self._build_network(seed).to(self.device)
+        train(
+            self.network_,
+            both,
+            chosen,
+            alpha=self.alpha,
+            schedule=Schedule.erm(self.history_.chosen_epoch),
+            objective=self._objective(),
+            optimisation=self._optimisation(),
+            keep="last",
+            seed=seed,
+        )
+        self.history_.refitted_rows = both.total
 
     def _outputs(self, X: Any) -> Outputs:
         objective = self._objective()

@@ -17,13 +17,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
+from reliablenet._checks import parameter_error
 from reliablenet._files import write_atomically
 from reliablenet._version import __version__
 from reliablenet.certificate import Certificate
+from reliablenet.data.piecewise import PiecewiseEncoder
 from reliablenet.data.tabular import TabularEncoder
 from reliablenet.errors import InvalidParameterError, ModelFileError, ReliableNetError
 from reliablenet.methods.abstaining import AbstainingClassifier
-from reliablenet.methods.archive import open_sealed, seal, sha256
+from reliablenet.methods.archive import check_stored, open_sealed, seal, sha256
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.deep_gamblers import DeepGamblersClassifier
 from reliablenet.methods.erm import ERMClassifier
@@ -59,10 +61,12 @@ WRAPPER_CLASSES: dict[str, type[WrappingClassifier]] = {
     "ConformalRiskControl": ConformalRiskControl,
     "TemperatureScaling": TemperatureScaling,
 }
+ENCODERS = {"PiecewiseEncoder": PiecewiseEncoder, "TabularEncoder": TabularEncoder}
 # Beyond the types that skops trusts by itself: what imputers hold, our own preprocessing, and trees.
 TRUSTED_TYPES = frozenset(
     {
         "numpy.dtype",
+        "reliablenet.data.piecewise.PiecewiseEncoder",
         "reliablenet.data.tabular.TabularEncoder",
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
         "sklearn.tree._tree.Tree",
@@ -146,6 +150,8 @@ def load(path: str | Path, *, network: NetworkFactory | None = None) -> Any:
     ModelFileError
         If the file is damaged, altered, foreign, or holds a type that is not on our list.
     """
+    if not isinstance(path, str | Path):
+        raise parameter_error("path", "load", "name a file", path)
     parts = open_sealed(Path(path), [NETWORK_MEMBERS, ESTIMATOR_MEMBERS])
     try:
         manifest = json.loads(parts["manifest.json"])
@@ -234,7 +240,11 @@ def _network_method(
     if isinstance(model, AbstainingClassifier):
         model.score_ = settings["score"]
     learned = json.loads(parts["preprocessing.json"])
-    model.encoder_ = None if learned is None else TabularEncoder.from_dict(learned)
+    if learned is None:
+        model.encoder_ = None
+    else:
+        kind = learned.pop("encoder", "TabularEncoder")  # files of 0.1 knew one alone
+        model.encoder_ = ENCODERS[kind].from_dict(learned)
     model.input_shape_ = tuple(shape["input_shape"])
     model.network_ = model._build_network(seed=0)
     model.network_.load_state_dict(load_tensors(parts["weights.safetensors"]))
@@ -330,7 +340,9 @@ def _weights(network: nn.Module) -> bytes:
 
 
 def _preprocessing(encoder: TabularEncoder | None) -> bytes:
-    learned = None if encoder is None else _plain(encoder.to_dict())
+    learned = (
+        None if encoder is None else _plain({"encoder": type(encoder).__name__} | encoder.to_dict())
+    )
     return json.dumps(learned, allow_nan=False).encode()
 
 
@@ -360,6 +372,7 @@ def _estimator(estimator: Any) -> bytes:
 def _from_skops(content: bytes, path: Any) -> Any:
     import skops.io
 
+    check_stored(content, path)
     refused = _untrusted(content)
     if refused:
         raise ModelFileError(f"{path} is refused: it holds {refused}.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, field
 
 from reliablenet._checks import parameter_error
+from reliablenet.certificate.planning import certifiable_jcw
 from reliablenet.data.folds import Fold
 from reliablenet.methods.neural import NeuralClassifier
 from reliablenet.risk.surrogate import M1, M2, check_smoothing
@@ -26,14 +27,21 @@ class ReliableClassifier(NeuralClassifier):
         "certified": the smallest threshold that the certification fold can certify. "selection":
         the training threshold, set on the selection fold before constrained training. A number:
         that threshold, in training and afterwards.
-    network : "mlp" or callable (n_features, n_classes) -> nn.Module
+    network : "mlp", "tabular", "cnn5", "resnet18" or callable (n_features, n_classes) -> nn.Module
+        "tabular" is an ensemble on quantile bins (`tabular`, `PiecewiseEncoder`).
         For inputs with more than two axes the first argument is their shape.
-    schedule : "paper" or Schedule
+    schedule : "paper", "adaptive" or Schedule
+        See `Schedule`. One that adapts trains the network once more in the end if the threshold is
+        "certified" and the constraint was not needed: on training and selection rows together, since
+        the selection fold has no other part in the rule then.
     checkpoint : {"selection", "last"}
         Which epoch's weights to keep: the lowest selection-fold loss among the epochs that keep the
         budget on the selection fold, or the last.
-    batch_size, learning_rate, weight_decay, clip_norm
-        Adam with the paper's settings.
+    batch_size, clip_norm
+        Of the optimiser, Adam.
+    learning_rate, weight_decay : float or "auto"
+        "auto": the paper's, 1e-3 and 1e-4; for "tabular" those of `Optimisation.tabular`, which also
+        averages the weights.
     m1, m2 : float
         Shape of the surrogate; 0 < m2 < m1 / (1 + m1).
     fold_sizes : "auto" or three shares
@@ -85,19 +93,30 @@ class ReliableClassifier(NeuralClassifier):
         check_smoothing(0.5, self.m1, self.m2, "ReliableClassifier")
 
     def _schedule(self) -> Schedule:
-        if self.schedule == "paper":
-            return Schedule.paper()
+        named = {"paper": Schedule.paper, "adaptive": Schedule.adaptive}
+        if isinstance(self.schedule, str) and self.schedule in named:
+            return named[self.schedule]()
         if not isinstance(self.schedule, Schedule) or self.schedule.max_stages == 0:
             raise parameter_error(
                 "schedule",
                 "ReliableClassifier",
-                'be "paper" or a Schedule with at least one stage',
+                'be "paper", "adaptive" or a Schedule with at least one stage',
                 self.schedule,
             )
         return self.schedule
 
     def _training_threshold(self) -> float | None:
         return None if isinstance(self.threshold, str) else float(self.threshold)
+
+    def _aim(self, selection_rows: int) -> float:
+        if self._schedule().patience is None:
+            return self.alpha
+        # rows too few for any certificate still leave something to aim at
+        return certifiable_jcw(selection_rows, self.alpha, self.rho) or self.alpha / 2
+
+    def _refits(self) -> bool:
+        adapts = self._schedule().patience is not None
+        return adapts and self.threshold == "certified" and self.history_.chosen().stage == 0
 
     def _surrogate(self) -> tuple[float, float]:
         return self.m1, self.m2

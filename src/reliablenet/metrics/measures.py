@@ -141,7 +141,7 @@ def _check_pairs(
     name: str, values: ArrayLike, mark: str, marks: ArrayLike, owner: str
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return finite numbers and one boolean for each, or say what is wrong."""
-    numbers, verdicts = as_array(values), as_array(marks)
+    numbers, verdicts = as_array(values, name), as_array(marks, mark)
     if numbers.ndim != 1 or len(numbers) == 0 or numbers.dtype.kind not in "iuf":
         raise InvalidDataError(
             f"`{name}` of {owner} must be a non-empty vector of numbers; got shape "

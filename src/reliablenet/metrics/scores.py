@@ -166,7 +166,7 @@ def evaluate(
     level = check_fraction("level", level, "evaluate")
     resamples = check_count("resamples", resamples, "evaluate", minimum=0)
     scored = score_rows(proba, y, score=score, classes=classes, owner="evaluate")
-    chosen = as_array(accepted)
+    chosen = as_array(accepted, "accepted")
     check_length("accepted", chosen, scored.n, "evaluate")
     if chosen.dtype != np.bool_:
         raise InvalidDataError(

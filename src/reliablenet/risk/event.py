@@ -5,10 +5,12 @@ Logits have shape (..., K) with K >= 2; labels are class indices of shape (...).
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
-from reliablenet._checks import check_threshold
+from reliablenet._checks import check_threshold, is_real, parameter_error
 from reliablenet.errors import InvalidDataError
 
 
@@ -28,7 +30,8 @@ def confidence(logits: Tensor) -> Tensor:
     >>> confidence(torch.tensor([[0.0, 0.0], [1e4, -1e4]]))
     tensor([0.5000, 1.0000])
     """
-    return torch.log_softmax(logits, dim=-1).amax(dim=-1).exp()
+    check_classes(logits)
+    return _confidence(logits)
 
 
 def margin(logits: Tensor, y: Tensor) -> Tensor:
@@ -48,9 +51,9 @@ def margin(logits: Tensor, y: Tensor) -> Tensor:
     >>> margin(torch.tensor([[2.0, 5.0, 1.0]]), torch.tensor([0]))
     tensor([3.])
     """
-    own = y.unsqueeze(-1)
-    others = logits.scatter(-1, own, -torch.inf)
-    return others.amax(dim=-1) - logits.gather(-1, own).squeeze(-1)
+    check_logits(logits, y)
+    check_labels(y, logits.shape[-1])
+    return _margin(logits, y)
 
 
 def violation(logits: Tensor, y: Tensor, threshold: float) -> Tensor:
@@ -79,7 +82,7 @@ def violation(logits: Tensor, y: Tensor, threshold: float) -> Tensor:
     """
     check_logits(logits, y)
     check_labels(y, logits.shape[-1])
-    check_threshold("threshold", threshold, "violation", logits.shape[-1])
+    threshold = check_threshold("threshold", threshold, "violation", logits.shape[-1])
     if not bool(torch.isfinite(logits).all()):
         raise InvalidDataError(
             "`logits` of violation must be finite; got NaN or an infinity. "
@@ -90,7 +93,7 @@ def violation(logits: Tensor, y: Tensor, threshold: float) -> Tensor:
 
 def compute_violation(logits: Tensor, y: Tensor, threshold: float) -> Tensor:
     """Compute `violation` without its checks, for use inside a training step."""
-    return torch.minimum(confidence(logits) - threshold, margin(logits, y))
+    return torch.minimum(_confidence(logits) - threshold, _margin(logits, y))
 
 
 def confident_wrong(logits: Tensor, y: Tensor, threshold: float) -> Tensor:
@@ -113,7 +116,9 @@ def confident_wrong(logits: Tensor, y: Tensor, threshold: float) -> Tensor:
     tensor([ True, False, False])
     """
     check_logits(logits, y)
-    return (confidence(logits) >= threshold) & (logits.argmax(dim=-1) != y)
+    if not is_real(threshold) or math.isnan(threshold):
+        raise parameter_error("threshold", "confident_wrong", "be a number", threshold)
+    return (_confidence(logits) >= float(threshold)) & (logits.argmax(dim=-1) != y)
 
 
 def check_labels(y: Tensor, n_classes: int) -> None:
@@ -127,22 +132,51 @@ def check_labels(y: Tensor, n_classes: int) -> None:
 
 def check_logits(logits: Tensor, y: Tensor) -> None:
     """Raise unless logits and labels fit together; looks at shapes and types, not at values."""
-    for name, value in (("logits", logits), ("y", y)):
-        if not isinstance(value, Tensor):
-            raise InvalidDataError(
-                f"`{name}` must be a Tensor; got {type(value).__name__}. Use torch.as_tensor."
-            )
-    if logits.ndim < 1 or logits.shape[-1] < 2:
+    check_classes(logits)
+    if isinstance(y, Tensor) and (y.is_floating_point() or y.dtype == torch.bool):
         raise InvalidDataError(
-            f"`logits` must have shape (..., K) with K >= 2 classes; got {tuple(logits.shape)}. "
-            "For one logit a row, stack it with zeros: torch.stack([0 * z, z], dim=-1)."
+            f"`y` must hold class indices of an integer type; got {y.dtype}. Use y.long()."
         )
+    check_real("y", y)
     if logits.shape[:-1] != y.shape:
         raise InvalidDataError(
             f"`y` must have the shape of `logits` without its last axis, "
             f"{tuple(logits.shape[:-1])}; got {tuple(y.shape)}."
         )
-    if y.is_floating_point() or y.dtype == torch.bool:
+
+
+def check_classes(logits: Tensor) -> None:
+    """Raise unless logits have a class axis; looks at shapes and types, not at values."""
+    check_real("logits", logits)
+    if logits.ndim < 1 or logits.shape[-1] < 2:
         raise InvalidDataError(
-            f"`y` must hold class indices of an integer type; got {y.dtype}. Use y.long()."
+            f"`logits` must have shape (..., K) with K >= 2 classes; got {tuple(logits.shape)}. "
+            "For one logit a row, stack it with zeros: torch.stack([0 * z, z], dim=-1)."
         )
+    if not logits.is_floating_point():
+        raise InvalidDataError(
+            f"`logits` must be of a floating type; got {logits.dtype}. Use logits.float()."
+        )
+
+
+def check_real(name: str, values: Tensor) -> Tensor:
+    """Return the values if they are a dense Tensor of real numbers."""
+    if not isinstance(values, Tensor):
+        raise InvalidDataError(
+            f"`{name}` must be a Tensor; got {type(values).__name__}. Use torch.as_tensor."
+        )
+    if values.is_complex() or values.dtype == torch.bool or values.layout != torch.strided:
+        raise InvalidDataError(
+            f"`{name}` must be a dense Tensor of real numbers; got {values.dtype}, {values.layout}."
+        )
+    return values
+
+
+def _confidence(logits: Tensor) -> Tensor:
+    return torch.log_softmax(logits, dim=-1).amax(dim=-1).exp()
+
+
+def _margin(logits: Tensor, y: Tensor) -> Tensor:
+    own = y.long().unsqueeze(-1)
+    others = logits.scatter(-1, own, -torch.inf)
+    return others.amax(dim=-1) - logits.gather(-1, own).squeeze(-1)

@@ -12,8 +12,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from reliablenet._checks import check_positive, parameter_error
+from reliablenet._checks import check_fraction, check_positive, is_real, parameter_error
 from reliablenet.errors import InvalidDataError
+from reliablenet.risk.event import check_real
 
 M1 = 0.5
 M2 = 0.3
@@ -41,10 +42,7 @@ def zeta(s: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Tensor:
     >>> zeta(torch.tensor([-1e4, 0.0, 1e4]), tau=0.1)
     tensor([0.0000, 1.0194, 1.0500])
     """
-    check_smoothing(tau, m1, m2)
-    if not isinstance(s, Tensor):
-        raise InvalidDataError(f"zeta takes a Tensor; got {type(s).__name__}. Use torch.as_tensor.")
-    return compute_zeta(s, tau, m1, m2)
+    return compute_zeta(check_real("s", s), *check_smoothing(tau, m1, m2))
 
 
 def zeta_reflected(s: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Tensor:
@@ -65,7 +63,7 @@ def zeta_reflected(s: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Ten
     >>> zeta_reflected(torch.tensor([-1e4, 0.0, 1e4]), tau=0.1)
     tensor([1.0500, 1.0194, 0.0000])
     """
-    return zeta(-s, tau, m1, m2)
+    return zeta(-check_real("s", s), tau, m1, m2)
 
 
 def psi(g: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Tensor:
@@ -172,13 +170,13 @@ def compute_zeta(s: Tensor, tau: float, m1: float, m2: float) -> Tensor:
     return (1.0 + m1 * tau) * torch.sigmoid(s / tau - math.log(m2 * tau))
 
 
-def check_smoothing(tau: float, m1: float, m2: float, owner: str = "zeta") -> None:
-    """Raise unless 0 < tau < 1 and 0 < m2 < m1 / (1 + m1)."""
-    if not 0.0 < tau < 1.0:
-        raise parameter_error("tau", owner, "lie in (0, 1)", tau)
-    check_positive("m1", m1, owner)
+def check_smoothing(
+    tau: float, m1: float, m2: float, owner: str = "zeta"
+) -> tuple[float, float, float]:
+    """Return the three as floats if 0 < tau < 1 and 0 < m2 < m1 / (1 + m1)."""
+    tau, m1 = check_fraction("tau", tau, owner), check_positive("m1", m1, owner)
     limit = m1 / (1.0 + m1)
-    if not 0.0 < m2 < limit:
+    if not is_real(m2) or not 0.0 < m2 < limit:
         raise parameter_error(
             "m2",
             owner,
@@ -186,9 +184,10 @@ def check_smoothing(tau: float, m1: float, m2: float, owner: str = "zeta") -> No
             m2,
             "Beyond that, zeta no longer bounds the indicator from above.",
         )
+    return tau, m1, float(m2)
 
 
 def _not_empty(g: Tensor) -> Tensor:
-    if isinstance(g, Tensor) and g.numel() == 0:
+    if check_real("g", g).numel() == 0:
         raise InvalidDataError("`g` must hold at least one row; got an empty tensor.")
     return g

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +24,7 @@ from reliablenet.training.stream import Stream
 if TYPE_CHECKING:
     from reliablenet.training.loop import _Run
 
-FORMAT = "reliablenet-run/1"
+FORMAT = "reliablenet-run/2"
 
 
 def fingerprint(network: nn.Module, folds: list[Rows | Stream], settings: object) -> str:
@@ -52,6 +54,7 @@ def write(path: Path, run: _Run, key: str) -> None:
         "network": run.network.state_dict(),
         "kept": run.kept,
         "constraint": {} if run.constraint is None else run.constraint.state_dict(),
+        "average": {} if run.average is None else dict(_numbered(run.average.average)),
     }
     for number, state in run.optimiser.state_dict()["state"].items():
         groups[f"optimiser.{number}"] = state
@@ -66,6 +69,8 @@ def write(path: Path, run: _Run, key: str) -> None:
         "format": FORMAT,
         "fingerprint": key,
         "threshold": history.threshold.hex(),
+        "warmup_epochs": run.schedule.warmup_epochs,
+        "averaged_steps": 0 if run.average is None else run.average.steps,
         "chosen_epoch": history.chosen_epoch,
         "stopped": history.stopped,
         "records": [vars(record) for record in history.records],
@@ -108,6 +113,12 @@ def restore(path: Path, run: _Run, key: str) -> None:
     history.records = [EpochRecord(**record) for record in story["records"]]
     run.network.load_state_dict(group("network"))
     run.kept = group("kept")
+    run.schedule = replace(run.schedule, warmup_epochs=story["warmup_epochs"])
+    if run.average is not None:
+        run.average.steps = story["averaged_steps"]
+        saved = group("average")
+        for name, tensor in _numbered(run.average.average):
+            tensor.copy_(saved[name])
     if group("constraint"):
         run.constraint = run.build_constraint()
         run.constraint.load_state_dict(group("constraint"))
@@ -126,6 +137,10 @@ def restore(path: Path, run: _Run, key: str) -> None:
     torch.set_rng_state(ranks.own_state(tensors["torch_rng"]))
     for number, generator in enumerate(run.rows.generators()):
         generator.set_state(ranks.own_state(tensors[f"loader_rng.{number}"]))
+
+
+def _numbered(tensors: list[Tensor]) -> Iterator[tuple[str, Tensor]]:
+    return ((str(number), tensor) for number, tensor in enumerate(tensors))
 
 
 def _random_states(run: _Run) -> dict[str, Tensor]:

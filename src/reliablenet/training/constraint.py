@@ -16,12 +16,15 @@ from reliablenet._checks import (
     check_fraction,
     check_positive,
     check_threshold,
+    is_real,
     parameter_error,
 )
 from reliablenet.errors import InvalidDataError, ReliableNetError
 from reliablenet.risk.event import check_labels, check_logits
 from reliablenet.risk.fused import StepGradient, step_gradient
 from reliablenet.risk.surrogate import M1, M2, check_smoothing
+from reliablenet.training.ensemble import average_members
+from reliablenet.training.objective import Objective
 
 # What Tensor.backward ends in; another version of torch may keep it elsewhere.
 ENGINE = getattr(torch.autograd.Variable, "_execution_engine", None)
@@ -116,16 +119,14 @@ class JCWConstraint(nn.Module):
         self._scale = max(self.alpha, NORMALISER_FLOOR)
         self.threshold = check_threshold("threshold", threshold, owner)
         self.rows = None if rows is None else check_count("rows", rows, owner)
-        check_smoothing(tau, m1, m2, owner)
-        self.tau = float(tau)
+        self.tau, self.m1, self.m2 = check_smoothing(tau, m1, m2, owner)
         self.tau_min = check_fraction("tau_min", tau_min, owner)
         if self.tau_min > self.tau:
             raise parameter_error("tau_min", owner, f"not exceed tau = {self.tau:g}", tau_min)
         self.tau_decay = check_fraction("tau_decay", tau_decay, owner)
         self.dual_rate = check_positive("dual_rate", dual_rate, owner)
-        self.ema = check_fraction("ema", ema, owner) if ema else 0.0
+        self.ema = 0.0 if is_real(ema) and ema == 0.0 else check_fraction("ema", ema, owner)
         self.multiplier_max = check_positive("multiplier_max", multiplier_max, owner)
-        self.m1, self.m2 = m1, m2
         self.register_buffer("multiplier", torch.zeros(()))
         self.register_buffer("violation_ema", torch.zeros(()))
         self._pending: list[tuple[Tensor, float, int]] = []  # psi is tensor * number, of n rows
@@ -161,20 +162,46 @@ class JCWConstraint(nn.Module):
 
         Parameters
         ----------
+        logits : Tensor of shape (n, K), or (n, members, K) of an ensemble
+            Of an ensemble the cross-entropy is the mean of the members', and the penalty is that of
+            their mean probability.
+        y : integer Tensor of shape (n,)
+
+        Returns
+        -------
+        StepGradient
+            Detached; of an ensemble, that of the penalty alone.
+        """
+        if logits.ndim == 3:
+            averaged = average_members(logits)
+            step = self._evaluate(averaged, y, loss_weight=0.0)
+            torch.autograd.backward(
+                [Objective().loss(logits, y, 0), averaged], [None, step.gradient]
+            )
+            return step
+        step = self.differentiate(logits, y)
+        run_backward(logits, step.gradient)
+        return step
+
+    def differentiate(self, logits: Tensor, y: Tensor) -> StepGradient:
+        """Do what `backward` does up to the logits, for whoever brings a backward pass of their own.
+
+        Parameters
+        ----------
         logits : Tensor of shape (n, K)
         y : integer Tensor of shape (n,)
 
         Returns
         -------
         StepGradient
-            Detached.
+            Its ``gradient`` is that of cross-entropy + penalty in the logits.
         """
-        step = self._evaluate(logits, y, loss_weight=1.0)
-        run_backward(logits, step.gradient)
-        return step
+        return self._evaluate(logits, y, loss_weight=1.0)
 
     def _evaluate(self, logits: Tensor, y: Tensor, *, loss_weight: float) -> StepGradient:
-        kind = (logits.shape, y.shape, y.dtype)
+        kind = tuple(
+            getattr(rows, name, None) for rows in (logits, y) for name in ("shape", "dtype")
+        )
         if kind != self._checked:
             check_logits(logits, y)
             if logits.ndim != 2 or len(y) == 0:
@@ -236,6 +263,12 @@ class JCWConstraint(nn.Module):
             violation = (total * weight - self.alpha) / self._scale
             smooth.lerp_(violation.to(smooth), 1.0 - self.ema)
             multiplier.add_(smooth, alpha=rate).clamp_(0.0, self.multiplier_max)
+
+    def set_multiplier(self, value: float) -> None:
+        """Set the multiplier from without, in place of `step`, and forget the batches since."""
+        check_positive("value", value, "JCWConstraint.set_multiplier", zero=True)
+        self._pending.clear()
+        self.multiplier.fill_(min(value, self.multiplier_max))
 
     def tighten(self) -> None:
         """End a stage: lower tau by the factor ``tau_decay``, but not below ``tau_min``."""

@@ -71,6 +71,9 @@ class History:
         The epoch whose weights were kept; 0 until that is decided.
     stopped : str
         Why training ended.
+    refitted_rows : int
+        Rows of the training and selection folds together, if the network was trained on them anew
+        for ``chosen_epoch`` epochs in the end; else 0.
     """
 
     alpha: float
@@ -78,6 +81,7 @@ class History:
     records: list[EpochRecord] = field(default_factory=list)
     chosen_epoch: int = 0
     stopped: str = ""
+    refitted_rows: int = 0
 
     def frame(self) -> pd.DataFrame:
         """Return one row an epoch, with the columns of `EpochRecord`."""

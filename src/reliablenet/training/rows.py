@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from reliablenet.errors import InvalidDataError
+from reliablenet.risk.event import check_real
 from reliablenet.training import ranks
 
 
@@ -51,6 +52,22 @@ class Rows(NamedTuple):
     def generators(self) -> list[torch.Generator]:
         """Return the random generators of one's own that decide the order of the batches."""
         return []
+
+
+def check_rows(name: str, rows: Rows, network: nn.Module) -> None:
+    """Raise unless a network can be trained on the rows; looks at shapes and types, not at values."""
+    X, y = check_real("X", rows.X), check_real("y", rows.y)
+    if y.dtype != torch.int64 or y.ndim != 1 or len(y) == 0 or X.shape[:1] != y.shape:
+        raise InvalidDataError(
+            f"`y` of the {name} given to train must hold one class index of type int64 for each row "
+            f"of `X`, and at least one; got {y.dtype}, shapes {tuple(X.shape)} and {tuple(y.shape)}."
+        )
+    kinds = {weight.dtype for weight in network.parameters() if weight.is_floating_point()}
+    if X.is_floating_point() and kinds and X.dtype not in kinds:
+        raise InvalidDataError(
+            f"`X` of the {name} given to train must be of the network's type, "
+            f"{' or '.join(sorted(map(str, kinds)))}; got {X.dtype}."
+        )
 
 
 def index_batches(n: int, size: int, generator: torch.Generator) -> Iterator[Tensor]:

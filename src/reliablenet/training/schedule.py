@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reliablenet._checks import check_count, check_fraction, check_positive, parameter_error
+from reliablenet._checks import (
+    check_count,
+    check_fraction,
+    check_positive,
+    is_real,
+    parameter_error,
+)
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,8 @@ class Schedule:
         Quantile of the confidences of wrong selection rows that becomes the training threshold.
     dual_rate, ema, multiplier_max : float
         See `JCWConstraint`.
+    patience : int, optional
+        Makes the schedule adapt; see `adaptive`. All numbers of epochs are then the largest.
 
     Examples
     --------
@@ -47,6 +55,7 @@ class Schedule:
     dual_rate: float = 1.1
     ema: float = 0.75
     multiplier_max: float = 50.0
+    patience: int | None = None
 
     def __post_init__(self) -> None:
         owner = "Schedule"
@@ -60,10 +69,14 @@ class Schedule:
         check_positive("tolerance", self.tolerance, owner, zero=True)
         check_positive("dual_rate", self.dual_rate, owner)
         check_positive("multiplier_max", self.multiplier_max, owner)
-        if self.ema:
+        if not is_real(self.ema) or self.ema != 0.0:
             check_fraction("ema", self.ema, owner)
-        if self.epochs == 0:
-            raise parameter_error("warmup_epochs", owner, "be at least 1 without stages", 0)
+        if self.patience is not None:
+            check_count("patience", self.patience, owner)
+        if self.epochs == 0 or (self.patience and self.warmup_epochs == 0):
+            raise parameter_error(
+                "warmup_epochs", owner, "be at least 1 without stages or with patience", 0
+            )
 
     @classmethod
     def paper(cls) -> Schedule:
@@ -71,10 +84,27 @@ class Schedule:
         return cls(above_floor=False)
 
     @classmethod
-    def erm(cls, epochs: int = 100) -> Schedule:
-        """Return plain empirical risk minimisation: a warm-up and nothing after it."""
+    def adaptive(cls) -> Schedule:
+        """Return a schedule that trains as long as it pays, and constrains only where that is needed.
+
+        The warm-up ends once the selection-fold loss has not fallen for ``patience`` epochs, and
+        its best weights are taken. If their selection-fold JCW at the threshold is within what can
+        be certified, training is over. Else the constraint acts, in one stage: tau is the first of
+        the paper's at which the surrogate exceeds the hard JCW of the selection fold by no more
+        than half the aim; once an epoch the hard JCW moves the multiplier; and it ends when for
+        ``patience`` epochs JCW has been within ``tolerance`` of the aim (as a share of it), or
+        below it without a multiplier. `History.stopped` tells which.
+        """
+        return cls(warmup_epochs=60, epochs_per_stage=60, max_stages=1, tolerance=0.1, patience=6)
+
+    @classmethod
+    def erm(cls, epochs: int = 100, patience: int | None = None) -> Schedule:
+        """Return plain empirical risk minimisation: a warm-up and nothing after it.
+
+        With ``patience`` it ends once the selection-fold loss has not fallen for so many epochs.
+        """
         check_count("epochs", epochs, "Schedule.erm")
-        return cls(warmup_epochs=epochs, max_stages=0)
+        return cls(warmup_epochs=epochs, max_stages=0, patience=patience)
 
     @property
     def epochs(self) -> int:

@@ -42,6 +42,7 @@ class Tally:
         self.sums = [0.0] * 5  # rows, loss, psi, phi, confident and wrong
         self.constrained = False
         self._losses: list[Tensor] = []
+        self._counts: list[int] = []
         self._steps: list[tuple[Tensor, Tensor]] = []
         self._rows = 0
 
@@ -50,7 +51,8 @@ class Tally:
         if isinstance(batch, StepGradient):
             self._steps.append((batch.confidence, batch.margin))
         else:
-            self._losses.append(batch.detach() * rows)
+            self._losses.append(batch)
+            self._counts.append(rows)
         self._rows += rows
         if self._rows >= ROWS_HELD or len(self._losses) + len(self._steps) >= BATCHES_HELD:
             self._add_held()
@@ -58,7 +60,8 @@ class Tally:
     def _add_held(self) -> None:
         values = [float(self._rows), 0.0, 0.0, 0.0, 0.0]
         if self._losses:
-            values[1] = float(torch.stack(self._losses).sum(dtype=torch.float64))
+            losses = torch.stack(self._losses)
+            values[1] = float((losses * losses.new_tensor(self._counts)).sum(dtype=torch.float64))
         if self._steps:
             self.constrained = True
             confidence, margin = (torch.cat(parts) for parts in zip(*self._steps, strict=True))
@@ -68,7 +71,7 @@ class Tally:
             values[3] = float(phi(g, *self.surrogate)) * self._rows
             values[4] = float((g > 0).sum())
         self.sums = [total + value for total, value in zip(self.sums, values, strict=True)]
-        self._losses, self._steps, self._rows = [], [], 0
+        self._losses, self._counts, self._steps, self._rows = [], [], [], 0
 
     def means(self, device: torch.device) -> Passed:
         """Return the means over all rows of all ranks."""

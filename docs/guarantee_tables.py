@@ -1,0 +1,176 @@
+"""Tables of the page on guarantees, from the simulations in results/guarantees."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from scipy.stats import binomtest
+
+RESULTS = Path(__file__).parents[1] / "results" / "guarantees"
+Record = dict[str, Any]
+
+
+def guarantee_validity() -> str:
+    """Return, for each setting, the source on which the chosen threshold failed most often."""
+    settings: dict[tuple[Any, ...], list[Record]] = {}
+    for record in _stored("validity"):
+        settings.setdefault((record["n"], record["alpha"], record["rho"]), []).append(record)
+    worst = [max(found, key=lambda r: r["chosen_failures"]) for found in settings.values()]
+    return _count_line(_stored("validity"), "a setting and source") + _validity(worst)
+
+
+def guarantee_validity_all() -> str:
+    """Return every setting on every source."""
+    return _validity(_stored("validity"))
+
+
+def _validity(records: Sequence[Record]) -> str:
+    def power(record: Record) -> str:
+        granted = record.get("fixed_granted")
+        return "-" if granted is None else _percent(granted, record["draws"])
+
+    return _table(
+        {
+            "n": lambda r: f"{r['n']:,}",
+            "alpha": lambda r: f"{r['alpha']:g}",
+            "rho": lambda r: f"{r['rho']:g}",
+            "source": lambda r: r["source"],
+            "chosen: false": lambda r: _share(r["chosen_failures"], r["draws"]),
+            "granted": lambda r: _percent(r["chosen_granted"], r["draws"]),
+            "fixed: false": lambda r: _share(r["fixed_failures"], r["draws"]),
+            "granted at half": power,
+        },
+        records,
+        left=("source",),
+    )
+
+
+def guarantee_fits() -> str:
+    """Return how often the promise of a whole fit was broken."""
+    records = _stored("fits")
+    fresh = f"{records[0]['fresh']:,}"
+    return f"True JCW by {fresh} fresh rows a fit.\n\n" + _table(
+        {
+            "estimator": lambda r: f"`{r['estimator']}`",
+            "rows": lambda r: f"{r['rows']:,}",
+            "rho": lambda r: f"{r['rho']:g}",
+            "fits": lambda r: f"{r['draws']:,}",
+            "granted": lambda r: _percent(r["granted"], r["draws"]),
+            "false": lambda r: _share(r["failures"], r["draws"]),
+        },
+        records,
+        left=("estimator",),
+    )
+
+
+def guarantee_voids() -> str:
+    """Return faults and remedies with their false certificates."""
+    return _count_line(_stored("voids"), "a line") + _table(
+        {
+            "what": lambda r: "" if r["remedied"] else r["what"],
+            "case": lambda r: ("remedy: " if r["remedied"] else "fault: ") + r["case"],
+            "granted": lambda r: _percent(r["granted"], r["draws"]),
+            "false": lambda r: _share(r["failures"], r["draws"]),
+        },
+        _stored("voids"),
+        left=("what", "case"),
+    )
+
+
+def guarantee_groups() -> str:
+    """Return false and true certificates by the way in which grouped rows are counted."""
+    records = _stored("groups")
+    ways = list(dict.fromkeys(record["way"] for record in records))
+    sources = list(dict.fromkeys((r["sizes"], r["likeness"]) for r in records))
+    found = {(r["way"], r["sizes"], r["likeness"]): r for r in records}
+    first = records[0]
+    lines = [
+        f"{first['persons']} persons of 1 to {first['most_rows']} rows, alpha {first['alpha']:g}, rho "
+        f"{first['rho']:g}, {first['draws']:,} draws: share of false certificates where JCW is hardly over "
+        "alpha / share granted where JCW is a fifth of alpha.\n",
+        "| likeness | rows of a person | " + " | ".join(ways) + " |",
+        "| --: | --- |" + " --: |" * len(ways),
+    ]
+    for sizes, likeness in sources:
+        cells = (found[way, sizes, likeness] for way in ways)
+        shown = (
+            f"{_percent(r['failures'], r['draws'])} / {_percent(r['granted'], r['draws'])}"
+            for r in cells
+        )
+        tied = "more errors where more rows" if sizes == "tied" else "no matter for errors"
+        lines.append(f"| {likeness:g} | {tied} | " + " | ".join(shown) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def guarantee_copies() -> str:
+    """Return twins and copies among the certification rows of the datasets."""
+    return _table(
+        {
+            "dataset": lambda r: r["dataset"].replace("_", " "),
+            "certification rows": lambda r: f"{r['n']:,}",
+            "with a twin": lambda r: _percent(r["twins"], r["n"]),
+            "of these with another label": lambda r: (
+                _percent(r["twins"] - r["copies"], r["twins"]) if r["twins"] else "-"
+            ),
+            "warned": lambda r: "yes" if r["warned"] else "no",
+        },
+        _stored("copies"),
+        left=("dataset",),
+    )
+
+
+def _stored(name: str) -> list[Record]:
+    found: list[Record] = json.loads((RESULTS / f"{name}.json").read_text())
+    return found
+
+
+def _count_line(records: Sequence[Record], unit: str) -> str:
+    return f"{records[0]['draws']:,} draws {unit}.\n\n"
+
+
+def _table(
+    columns: dict[str, Callable[[Record], str]], records: Sequence[Record], left: Sequence[str]
+) -> str:
+    lines = ["| " + " | ".join(columns) + " |"]
+    lines.append("|" + "".join(" --- |" if name in left else " --: |" for name in columns))
+    for record in records:
+        lines.append("| " + " | ".join(cell(record) for cell in columns.values()) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _percent(count: int, n: int) -> str:
+    return f"{count / n:.1%}" if count / n >= 0.001 or not count else f"{count / n:.2%}"
+
+
+def _share(count: int, draws: int) -> str:
+    """Return a share with its exact two-sided interval at 99 %."""
+    low, high = binomtest(count, draws).proportion_ci(0.99, "exact")
+    return f"{count / draws:.2%} ({low:.2%} to {high:.2%})"
+
+
+def _or_not_yet(part: Callable[[], str]) -> Callable[[], str]:
+    """Let a page be built before its simulation, which takes hours, has been run."""
+
+    def table() -> str:
+        try:
+            return part()
+        except FileNotFoundError as error:
+            return f"*Not run yet: there is no {Path(error.filename).name}.*\n"
+
+    return table
+
+
+PARTS = {
+    part.__name__: _or_not_yet(part)
+    for part in (
+        guarantee_copies,
+        guarantee_fits,
+        guarantee_groups,
+        guarantee_validity,
+        guarantee_validity_all,
+        guarantee_voids,
+    )
+}

@@ -1,0 +1,132 @@
+"""The simulations of `make guarantees` in short, and what their committed long form must show."""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks.guarantees import fits, groups, validity, voids
+from benchmarks.guarantees.curves import Atoms, predictions, sources
+from benchmarks.guarantees.intervals import interval, keeps
+from scipy.stats import binomtest
+from sklearn.linear_model import LogisticRegression
+
+import reliablenet as rn
+
+RESULTS = Path(__file__).parents[2] / "results" / "guarantees"
+
+
+def stored(name):
+    path = RESULTS / f"{name}.json"
+    if not path.exists():
+        pytest.skip(f"results/guarantees/{name}.json is not there; make guarantees writes it")
+    return json.loads(path.read_text())
+
+
+@pytest.mark.parametrize(("count", "draws"), [(0, 10), (10, 10), (3, 400), (251, 20_000)])
+def test_intervals_are_those_of_scipy(count, draws):
+    expected = binomtest(count, draws).proportion_ci(0.99, "exact")
+    assert interval(count, draws) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [0.001, 0.05, 0.3])
+def test_the_curves_say_what_their_draws_show(alpha):
+    for source in sources(alpha):
+        random = np.random.default_rng(1)
+        score, wrong = source.draw(random, (1, 1_000_000))
+        for t in (0.0, 0.55, 0.75, 0.9, 0.97):
+            seen, truth = np.mean((score >= t) & wrong), float(source.jcw(t))
+            assert abs(seen - truth) < 5 * math.sqrt(truth / 1e6) + 1e-9, (source.name, t)
+        assert float(source.jcw(source.threshold(alpha / 2))) <= alpha * 1.0011
+
+
+def test_drawn_predictions_have_the_scores_and_verdicts_asked_for():
+    random = np.random.default_rng(0)
+    score, wrong = Atoms(0.2).draw(random, (1, 500))
+    proba, y = predictions(random, score[0], wrong[0], 4)
+    assert np.array_equal(proba.max(axis=1), score[0])
+    assert np.array_equal(proba.argmax(axis=1) != y, wrong[0])
+    assert proba.sum(axis=1) == pytest.approx(1.0)
+
+
+def test_bound_and_threshold_keep_their_promise_and_use_it_up():
+    """Every setting also compares the public functions with what is computed for all draws at once."""
+    settings = [setting for setting in validity.SETTINGS if setting[0] <= 1000]
+    found = validity.run(300, settings, jobs=1)
+    assert len(found) == 42
+    for record in found:
+        assert keeps(record["chosen_failures"], 300, record["rho"]), record
+        assert keeps(record["fixed_failures"], 300, record["rho"]), record
+    at_1000 = [record for record in found if record["n"] == 1000 and record["rho"] == 0.2]
+    assert sum(r["chosen_failures"] for r in at_1000) > 0.1 * 300 * len(at_1000)  # not by refusing
+
+
+def test_rows_that_hang_together_need_one_row_a_person():
+    found = {
+        (record["way"], record["likeness"]): record
+        for likeness in (0.1, 1.0)
+        for record in groups.run_setting(likeness, False, 400)
+    }
+    for (way, likeness), record in found.items():
+        assert keeps(record["failures"], 400, groups.RHO) == (way != "every row counts"), likeness
+    assert found["one row a person", 0.1]["granted"] > 200
+
+
+@pytest.mark.parametrize("void", voids.VOIDS, ids=lambda void: void.name)
+def test_each_fault_voids_the_certificate_and_its_remedy_does_not(void):
+    seeds = range(100, 112) if void.name != "looking again" else range(60)
+    faulty = [void.with_fault(seed, 20_000) for seed in seeds]
+    mended = [void.with_remedy(seed, 20_000) for seed in seeds]
+    assert not keeps(sum(over for _, over in faulty), len(seeds), voids.RHO)
+    assert keeps(sum(over for _, over in mended), len(seeds), voids.RHO)
+
+
+def logistic(seed):
+    return rn.CertifiedThreshold(LogisticRegression(), fits.ALPHA, fits.RHO, random_state=seed)
+
+
+def test_fits_of_any_estimator_are_counted_and_continued():
+    trial = fits.Trial("logistic", logistic, 600)
+    *_, found = fits.run([trial], fits=25, fresh=20_000, jobs=1)
+    assert found[0]["draws"] == len(found[0]["jcw"]) == 25
+    assert found[0]["granted"] > 15
+    assert keeps(found[0]["failures"], 25, fits.RHO)
+    again = partial(fits.run, [trial], fresh=20_000, jobs=1, done=found)
+    assert list(again(fits=25)) == []
+    *_, more = again(fits=26)
+    assert more[0]["jcw"][:25] == found[0]["jcw"]
+    assert more[0]["draws"] == 26
+
+
+def test_a_refusal_is_no_failure_and_no_certificate():
+    assert fits.count([None, 0.04, 0.06]) == {"draws": 3, "granted": 2, "failures": 1}
+
+
+def test_the_committed_simulations_are_long_enough_and_keep_every_promise():
+    for record in stored("validity"):
+        assert record["draws"] >= 20_000
+        assert keeps(record["chosen_failures"], record["draws"], record["rho"]), record
+        assert keeps(record["fixed_failures"], record["draws"], record["rho"]), record
+    for record in stored("groups"):
+        if record["way"] != "every row counts":
+            assert keeps(record["failures"], record["draws"], record["rho"]), record
+
+
+def test_the_committed_fits_keep_their_promise_with_certificates_to_show():
+    for record in stored("fits"):
+        assert record["draws"] >= 300
+        assert record["fresh"] >= 1_000_000
+        assert record["granted"] > 30
+        assert {name: record[name] for name in ("draws", "granted", "failures")} == fits.count(
+            record["jcw"]
+        )
+        assert keeps(record["failures"], record["draws"], record["rho"]), record
+
+
+def test_the_committed_faults_fail_and_their_remedies_do_not():
+    for record in stored("voids"):
+        assert keeps(record["failures"], record["draws"], record["rho"]) == record["remedied"]
