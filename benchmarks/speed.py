@@ -41,7 +41,7 @@ from reliablenet.data import SyntheticBand, TabularEncoder, load_dataset
 from reliablenet.metrics import evaluate, risk_coverage_curve
 from reliablenet.risk.surrogate import M1, M2
 from reliablenet.training import Objective, Rows, Schedule, train
-from reliablenet.training.loop import _Run, _Settings
+from reliablenet.training.run import Run, Settings
 
 RESULTS = Path(__file__).with_name("results.json")
 PACKAGES = ("torch", "numpy", "scikit-learn", "cooper-optim", "MAPIE", "skorch")
@@ -116,7 +116,7 @@ def constrained(epochs: int) -> Schedule:
 
 def epochs_in_our_loop(with_constraint: bool) -> Callable[[], object]:
     """Return one epoch of steps of our loop, without the measurement at its end."""
-    settings = _Settings(
+    settings = Settings(
         alpha=ALPHA,
         schedule=Schedule.paper(),
         objective=Objective(),
@@ -129,7 +129,7 @@ def epochs_in_our_loop(with_constraint: bool) -> Callable[[], object]:
         m2=M2,
     )
     rows, selection = adult()
-    run = _Run(new_network(rows), rows, selection, settings)
+    run = Run(new_network(rows), rows, selection, settings)
     if with_constraint:
         run.constraint = run.build_constraint()
     return lambda: run.pass_over_batches(epoch=1)

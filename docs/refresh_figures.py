@@ -126,7 +126,7 @@ def draw_cost_by_size() -> Figure:
         axes.plot(found["rows"], costs, color=colour, marker=marker, linewidth=1.4, label=name)
     axes.set(xscale="log", xlabel="rows", ylabel="cost of a row, 10,000 rows = 1")
     axes.set_ylim(0, max(2.0, 1.1 * axes.get_ylim()[1]))
-    axes.legend(frameon=False, fontsize=8, ncols=2, loc="lower left")
+    axes.legend(frameon=False, fontsize=8, ncols=2, loc="upper left")
     return axes.figure
 
 

@@ -277,3 +277,40 @@ def test_masked_values_are_refused_by_the_name_of_their_array(name, call):
 
 def test_a_small_type_does_not_overflow():
     assert clopper_pearson_upper(np.uint8(255), np.uint16(256)) == clopper_pearson_upper(255, 256)
+
+
+@pytest.mark.parametrize("rho", [1e-120, 1e-200, 5e-324])
+def test_a_bound_too_near_to_one_for_scipy_is_one(rho):
+    """It was NaN."""
+    assert clopper_pearson_upper([2, 1, 0], [8, 5, 1], rho).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_hoeffding_at_the_smallest_rho_and_a_slack_beyond_floats():
+    assert hoeffding_upper(0.0, 100, 5e-324) == pytest.approx(math.sqrt(-math.log(5e-324) / 200))
+    slack = {"rho": 0.05, "tau": 0.1, "n_parameters": 10, "lipschitz": 1e308, "radius": 1e308}
+    assert uniform_slack(10, **slack) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: hoeffding_upper("x", 10), "`mean` of hoeffding_upper must hold numbers"),
+        (
+            lambda: hoeffding_upper(0.1, 10, bound=1j),
+            "`bound` of hoeffding_upper must hold numbers",
+        ),
+        (
+            lambda: hoeffding_upper([0.1, 0.2], [1, 2, 3]),
+            r"do not fit together: `mean` \(2,\), `n` \(3,\)",
+        ),
+        (lambda: clopper_pearson_upper([1, 2], [3, 4, 5]), "do not fit together: `errors`"),
+        (
+            lambda: clopper_pearson_upper(np.ma.masked_array([1, 2], [0, 1]), 9),
+            "masked values; got 1",
+        ),
+        (lambda: clopper_pearson_upper([[1], [1, 2]], 9), "`errors` must be an array"),
+    ],
+)
+def test_arrays_that_are_none_or_do_not_fit(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -282,3 +283,22 @@ def test_certifiable_jcw_is_certified_with_just_the_power_asked_for(n, alpha, rh
 def test_certifiable_jcw_checks_its_power():
     with pytest.raises(InvalidParameterError, match="`power` of certifiable_jcw must lie in"):
         certifiable_jcw(100, 0.05, power=1.0)
+
+
+def test_a_budget_below_what_can_be_counted_is_refused():
+    """The search had no end."""
+    with pytest.raises(InvalidParameterError, match="`alpha` of rows_for_errors must be at least"):
+        rows_for_errors(0, 5e-324)
+    with pytest.raises(InvalidParameterError, match="`errors` of rows_for_errors"):
+        rows_for_errors(2**63, 0.1)
+    assert rows_for_errors(0, 1e-12) == pytest.approx(-math.log(0.05) * 1e12, rel=1e-6)
+
+
+@pytest.mark.parametrize("value", [np.timedelta64(1, "D"), np.datetime64("2026-01-01"), "x", 1j])
+def test_what_is_no_number_is_no_budget(value):
+    with pytest.raises(InvalidParameterError, match="`alpha` of rows_needed"):
+        rows_needed(value)
+
+
+def test_expected_jcw_may_be_a_fraction():
+    assert rows_needed(0.5, expected_jcw=Fraction(1, 4)) == rows_needed(0.5, expected_jcw=0.25)

@@ -518,6 +518,7 @@ DATA = {
             "rho": fraction(r),
         },
         counted,
+        also="n_samples",
     ),
     "cut_folds": Target(
         data.cut_folds,
@@ -642,22 +643,19 @@ TRAINING = {
         None,
         outputs,
     ),
-    **{
-        kind.__name__: Target(
-            kind,
-            lambda r: {
-                "n_features": int(r.randint(1, 9)),
-                "n_classes": 2,
-                "width": 4,
-                "depth": 2,
-                "members": 2,
-                "dropout": 0.1,
-            },
-            None,
-            outputs,
-        )
-        for kind in (training.tabular, training.BatchEnsemble)
-    },
+    "tabular": Target(
+        training.tabular,
+        lambda r: {
+            "n_features": int(r.randint(1, 9)),
+            "n_classes": 2,
+            "width": 4,
+            "depth": 2,
+            "members": 2,
+            "dropout": 0.1,
+        },
+        None,
+        outputs,
+    ),
     "cnn5": Target(
         training.cnn5, lambda r: {"shape": (3, 32, 32), "n_classes": 2, "width": 2}, None, outputs
     ),

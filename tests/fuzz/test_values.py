@@ -11,6 +11,7 @@ from reliablenet import certificate, data, methods, metrics, risk, training
 
 CASES = 40  # of each; benchmarks/fuzz.py runs a thousand times as many
 UNCALLED = {
+    "BatchEnsemble",
     "Bracket", "Comparison", "DATASETS", "Dataset", "Decisions", "EpochRecord", "Evaluation",
     "Folds", "History", "Interval", "JCWCurve", "MethodResult", "Network", "Objective",
     "Recommendation", "RiskCoverageCurve", "Rows", "SelectiveClassifier", "Stream", "__version__",

@@ -12,8 +12,8 @@ import torch
 from reliablenet.errors import InvalidParameterError
 from reliablenet.risk import psi, violation
 from reliablenet.training import Optimisation, Rows, Schedule, tabular, train
+from reliablenet.training.adaptation import steered_multiplier
 from reliablenet.training.forward import evaluate_logits
-from reliablenet.training.loop import steered_multiplier
 
 ADAPTIVE = replace(Schedule.adaptive(), patience=3)
 FAST = Optimisation(batch_size=128, learning_rate=5e-3, averaging=0.9)

@@ -48,9 +48,9 @@ from reliablenet.methods.decisions import Outputs
 from reliablenet.methods.wrapping import WrappingClassifier
 from reliablenet.metrics import evaluate, risk_coverage_curve
 from reliablenet.training.forward import evaluate_logits
-from reliablenet.training.loop import training_threshold
 from reliablenet.training.networks import cnn5, mlp, resnet18
 from reliablenet.training.schedule import Schedule
+from reliablenet.training.thresholds import training_threshold
 
 # Training: the methods made of it. "@eps" acts at eps*, "+certified" at a certified threshold.
 TRAININGS = {

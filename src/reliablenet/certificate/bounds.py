@@ -48,7 +48,8 @@ def clopper_pearson_upper(errors: ArrayLike, n: ArrayLike, rho: ArrayLike = 0.05
     all_wrong = k == m
     # A Beta(k+1, m-k) quantile; where k = m the second parameter would be 0 and the bound is 1.
     bound = betainccinv(k + 1.0, np.where(all_wrong, 1.0, m - k), level)
-    return _unwrap(np.where(all_wrong, 1.0, bound))
+    # Below rho of 1e-110, scipy finds no quantile near 1; 1 is always a bound.
+    return _unwrap(np.where(all_wrong | np.isnan(bound), 1.0, bound))
 
 
 def hoeffding_upper(
@@ -148,8 +149,9 @@ def uniform_slack(
         owner, n=m, rho=level, tau=smoothing, n_parameters=d, lipschitz=l_g, radius=r, m1=slope
     )
     b_tau = 1.0 + slope * smoothing
-    concentration = b_tau * np.sqrt((d * np.log(3.0 * m) + np.log(2.0) - np.log(level)) / (2.0 * m))
-    return _unwrap(concentration + b_tau * l_g * r / (2.0 * smoothing * m))
+    with np.errstate(over="ignore"):  # a slack too large for a float is infinite
+        wide = b_tau * np.sqrt((d * np.log(3.0 * m) + np.log(2.0) - np.log(level)) / (2.0 * m))
+        return _unwrap(wide + b_tau * l_g * r / (2.0 * smoothing * m))
 
 
 def numbers(name: str, values: ArrayLike, owner: str) -> NDArray[np.float64]:

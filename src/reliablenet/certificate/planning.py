@@ -11,6 +11,8 @@ from scipy.special import betaincc, betainccinv
 from reliablenet._checks import as_array, check_count, check_fraction, is_real, parameter_error
 from reliablenet.certificate.bounds import broadcast, clopper_pearson_upper, numbers
 
+MOST_ROWS = 2**50  # beyond, float64 no longer counts exactly what is searched here
+
 
 def largest_certifiable_errors(n: int, alpha: float, rho: float = 0.05) -> int:
     """Return the largest error count whose bound in n rows is within alpha, -1 if none is.
@@ -63,8 +65,10 @@ def rows_for_errors(errors: ArrayLike, alpha: float, rho: float = 0.05) -> Any:
     owner = "rows_for_errors"
     alpha, rho = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
     k = as_array(errors, "errors")
-    if k.dtype.kind not in "iu" or np.any(k < 0):
+    if k.dtype.kind not in "iu" or np.any(k < 0) or np.any(k > MOST_ROWS):
         raise parameter_error("errors", owner, "hold whole numbers of at least 0", errors)
+    if alpha < 1.0 / MOST_ROWS:
+        raise parameter_error("alpha", owner, f"be at least {1.0 / MOST_ROWS:.2g}", alpha)
     k = k.astype(np.int64)  # a small type would overflow below
     refused, granted = k.copy(), 2 * k + 1
     while np.any(wanting := binomial_cdf(k, granted, alpha) > rho):
@@ -169,6 +173,7 @@ def rows_needed(
             expected_jcw,
             "No number of rows certifies a rule that does not keep its budget.",
         )
+    expected_jcw = float(expected_jcw)
     # While k errors are the most affordable, power only falls with n: the best n is the first. So
     # only those first sizes are candidates; they are searched in blocks that double.
     start, length = 0, 64
@@ -200,7 +205,7 @@ def certifiable_jcw(n: int, alpha: float, rho: float = 0.05, power: float = 0.9)
     Examples
     --------
     >>> round(certifiable_jcw(95, 0.05), 4), round(certifiable_jcw(4900, 0.05), 4)
-    (0.0056, 0.0412)
+    (0.0056, 0.0411)
     """
     owner = "certifiable_jcw"
     power = check_fraction("power", power, owner)

@@ -205,7 +205,7 @@ def cut_groups(
     >>> [len(part) for part in parts], len(np.unique(person[parts[2]]))
     ([420, 120, 10], 10)
     """
-    random = check_random_state(random_state)
+    random, y = check_random_state(random_state), _labels(y)
     groups = check_groups(groups, len(y))
     labels = np.unique(y, return_inverse=True)[1]
     rarity = np.argsort(np.argsort(np.bincount(labels), kind="stable"))[labels]  # 0 is the rarest
@@ -236,7 +236,8 @@ def check_groups(groups: Any, n: int) -> NDArray[np.intp]:
         raise InvalidDataError(
             f"`groups` must hold one label for each of the {n} rows; got shape {names.shape}."
         )
-    numbers = pd.factorize(names)[0]
+    # pandas takes numbers in the order of this machine's bytes alone
+    numbers = pd.factorize(names.astype(names.dtype.newbyteorder("=")))[0]
     missing = numbers < 0
     if missing.any():
         raise InvalidDataError(

@@ -134,7 +134,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
     def _standardise(self, X: NDArray[Any]) -> NDArray[np.float32] | None:
         """Return the matrix of an array, None where a number is missing or too large.
 
-        Rows are taken in pieces that stay in the cache: a tenth of the time of column by column.
+        Rows are taken in pieces that stay in the cache, which is several times as fast as columns.
         """
         whole = len(self.numbers_) == X.shape[1]
         means, scales = np.array(self.means_), np.array(self.scales_)

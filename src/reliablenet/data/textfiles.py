@@ -205,7 +205,13 @@ def find_dialect(lines: list[str], name: str) -> Dialect:
         raise InvalidDataError(
             f"{name} is not a text table (it holds zero bytes). Save it as CSV or Parquet."
         )
-    parsed = {separator: list(_parsed(lines, separator)) for separator in SEPARATORS}
+    try:
+        parsed = {separator: list(_parsed(lines, separator)) for separator in SEPARATORS}
+    except csv.Error as error:
+        raise InvalidDataError(
+            f"{name} holds a field of more than {csv.field_size_limit():,} characters ({error}). Leave "
+            "that column out, or look for a quote that is not closed."
+        ) from None
 
     def fit(separator: str) -> tuple[float, int]:
         rows = [row for row in parsed[separator] if row]

@@ -7,6 +7,7 @@ reflection phi = E[zeta(-g)] it encloses P(g <= 0) in the bracket [1 - psi, phi]
 from __future__ import annotations
 
 import math
+import sys
 from typing import NamedTuple
 
 import torch
@@ -184,6 +185,8 @@ def check_smoothing(
             m2,
             "Beyond that, zeta no longer bounds the indicator from above.",
         )
+    if tau * float(m2) < sys.float_info.min:
+        raise parameter_error("tau", owner, "not vanish beside m2", tau)
     return tau, m1, float(m2)
 
 

@@ -22,7 +22,7 @@ from reliablenet.training.rows import Rows
 from reliablenet.training.stream import Stream
 
 if TYPE_CHECKING:
-    from reliablenet.training.loop import _Run
+    from reliablenet.training.run import Run
 
 FORMAT = "reliablenet-run/2"
 
@@ -42,7 +42,7 @@ def fingerprint(network: nn.Module, folds: list[Rows | Stream], settings: object
     return digest.hexdigest()
 
 
-def write(path: Path, run: _Run, key: str) -> None:
+def write(path: Path, run: Run, key: str) -> None:
     """Replace the file by the state of the run; a kill leaves the old file or the new one.
 
     All ranks call this, because each has a random state of its own; rank 0 writes.
@@ -78,7 +78,7 @@ def write(path: Path, run: _Run, key: str) -> None:
     write_atomically(path, save(tensors, {"story": json.dumps(story)}))
 
 
-def restore(path: Path, run: _Run, key: str) -> None:
+def restore(path: Path, run: Run, key: str) -> None:
     """Continue the run from the file if there is one; refuse the file of another run.
 
     Rank 0 reads for all, so that the others need not see its disk.
@@ -143,7 +143,7 @@ def _numbered(tensors: list[Tensor]) -> Iterator[tuple[str, Tensor]]:
     return ((str(number), tensor) for number, tensor in enumerate(tensors))
 
 
-def _random_states(run: _Run) -> dict[str, Tensor]:
+def _random_states(run: Run) -> dict[str, Tensor]:
     """Return the random states of this rank; the order of rows in memory is common to all."""
     own = {f"loader_rng.{n}": one.get_state() for n, one in enumerate(run.rows.generators())}
     return {"torch_rng": torch.get_rng_state()} | own

@@ -15,8 +15,8 @@ SURELY_WITHIN = 0.999  # a norm this far within the limit is scaled by 1, howeve
 class ClippedAdam(torch.optim.Adam):
     """Adam whose `descend` clips the norm of the gradient first, with the bits of torch's own two calls.
 
-    Of those, two thirds of the time at the paper's network go into the grouping of tensors, which
-    never changes. On the CPU it is done once.
+    Of those, more than half of the time at the paper's network goes into the grouping of tensors,
+    which never changes. On the CPU it is done once.
 
     Parameters
     ----------
