@@ -96,6 +96,7 @@ def test_only_what_is_missing_failed_or_changed_is_run_again(finished, tmp_path)
         store.write("synthetic_band", method, 0, record, None)
     store.path("synthetic_band", "erm@eps", 0).unlink()
     failed = source.read("synthetic_band", "selectivenet", 0) | {"error": "MemoryError: "}
+    store.path("synthetic_band", "selectivenet", 0).unlink()  # a failure replaces nothing finished
     store.write("synthetic_band", "selectivenet", 0, failed, None)
     store.path("synthetic_band", "temperature", 0).write_text("{half")
     jobs = pending_jobs(TINY, store)

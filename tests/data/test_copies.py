@@ -44,7 +44,7 @@ def test_copies_are_found_in_every_kind_of_table(table):
     again = [3, 7, 25, *range(50, 60)]
     wrong_label = np.where(np.array(again) == 7, 1 - LABELS[again], LABELS[again])
     fold = Fold(rows(table, again), wrong_label)
-    assert count_copies(fold, [first, second]) == Copies(n=13, twins=3, copies=2)
+    assert count_copies(fold, [first, second]) == Copies(n=13, distinct=13, twins=3, copies=2)
 
 
 @given(
@@ -54,7 +54,7 @@ def test_the_count_is_that_of_a_set_of_rows(own, others):
     fold = Fold(np.array(own, float)[:, None], np.zeros(len(own), int))
     other = Fold(np.array(others, float).reshape(-1, 1), np.zeros(len(others), int))
     expected = sum(value in others for value in own)
-    assert count_copies(fold, [other]) == Copies(len(own), expected, expected)
+    assert count_copies(fold, [other]) == Copies(len(own), len(own), expected, expected)
 
 
 def test_zero_is_zero_with_either_sign():
@@ -66,8 +66,8 @@ def test_zero_is_zero_with_either_sign():
 
 def test_what_cannot_be_compared_has_no_copies():
     matrix = sparse.eye_array(4, format="csr")
-    assert count_copies(Fold(matrix, LABELS[:4]), [Fold(matrix, LABELS[:4])]) == Copies(4, 0, 0)
-    assert count_copies(Fold(NUMBERS, LABELS), []) == Copies(60, 0, 0)
+    assert count_copies(Fold(matrix, LABELS[:4]), [Fold(matrix, LABELS[:4])]) == Copies(4, 4, 0, 0)
+    assert count_copies(Fold(NUMBERS, LABELS), []) == Copies(60, 60, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -82,4 +82,14 @@ def test_what_cannot_be_compared_has_no_copies():
     ],
 )
 def test_a_few_copies_or_many_coincidences_are_no_matter(twins, copies, suspicious):
-    assert Copies(100, twins, copies).suspicious is suspicious
+    assert Copies(100, 100, twins, copies).suspicious is suspicious
+
+
+def test_where_few_rows_are_different_at_all_copies_are_natural():
+    assert Copies(100, 5, 60, 60).suspicious
+    assert not Copies(100, 4, 60, 60).suspicious
+
+
+def test_rows_without_features_are_left_to_whoever_fits():
+    empty = Fold(np.empty((4, 0)), LABELS[:4])
+    assert count_copies(empty, [empty]) == Copies(4, 4, 0, 0)

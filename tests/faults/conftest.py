@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -44,8 +45,12 @@ class Command:
 
     def seconds(self) -> float:
         """Return the processor time used so far: unlike the clock, it tells how far a command is."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        ticks = 0
+        for pid in [self.process.pid, *self.children()]:
+            with suppress(OSError):  # it has just ended
+                fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+                ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     def wait_until(self, ready: Callable[[], object], limit: float = 240.0) -> None:
         """Wait until something is so, while the command is at work."""

@@ -8,6 +8,7 @@ import io
 import json
 import tarfile
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from reliablenet.data import SyntheticBand, textfiles
 from reliablenet.data.archives import read_members
 from reliablenet.data.tables import read_table
 from reliablenet.methods.archive import seal, sha256
+from reliablenet.report import comparison_page, model_page
 
 SOURCES = sorted(Path(rn.__file__).parent.rglob("*.py"))
 MODULES = {"pickle", "cloudpickle", "dill", "marshal", "shelve", "yaml", "ctypes"}
@@ -120,7 +122,7 @@ def test_a_line_larger_than_memory_is_refused(tmp_path, monkeypatch) -> None:
     path.write_text("a,b\n1,2\n" + "3" * (2**20 - 3) + ",4\n")
     with pytest.raises(rn.InvalidDataError, match="line 3"):
         read_table(path)
-    path.write_text("a,b\n1,2\n" + "x" * 2**17 + ",4\n")
+    path.write_text("a,b\n1,2\n" + "x" * (2**17 - 9) + ",4\n")
     assert len(read_table(path)) == 2
     path.write_text("a,b\n1,2\n" + "x" * (2**17 + 1) + ",4\n")
     with pytest.raises(rn.InvalidDataError, match=r"t\.csv holds a field of more than 131,072"):
@@ -209,3 +211,24 @@ def test_a_profile_names_no_folder_outside_of_the_results(name, where, tmp_path)
     )
     with pytest.raises(rn.InvalidParameterError, match="must be a name for a folder"):
         load_profile(str(path))
+
+
+# --- pages: classes, columns, cells, groups and titles are tried in tests/report
+
+
+def test_names_notes_failures_and_fingerprints_are_text_in_a_page(wrapped) -> None:
+    evil, shown = "<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"
+    band = SyntheticBand(seed=0).sample(300)
+    found = rn.compare(
+        *(band.X, band.y, 0.4),
+        methods={evil: rn.CertifiedThreshold(GaussianNB())},
+        resamples=20,
+        verbose=False,
+    )
+    results = {name: replace(result, notes=(evil,)) for name, result in found.results.items()}
+    comparison = replace(found, results=results, failures={f"{evil}2": evil})
+    model = rn.load(wrapped)
+    model.fingerprint_ = evil
+    for page, times in ((comparison_page(comparison), 4), (model_page(model), 1)):
+        assert evil not in page
+        assert page.count(shown) >= times

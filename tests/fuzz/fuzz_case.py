@@ -80,6 +80,7 @@ def run_case(name: str, target: Target, seed: int) -> str:
                 warnings.simplefilter("ignore", category)
             # scikit-learn's own word on frames where there were arrays, and the other way round
             warnings.filterwarnings("ignore", ".*feature names|.*column-vector y", UserWarning)
+            warnings.filterwarnings("ignore", category=RuntimeWarning, module="sklearn")
             answer = target.call(**given)
     except (rn.ReliableNetError, *target.errors) as error:
         if not spoiled:

@@ -479,7 +479,7 @@ METRICS = {
 # --- data
 
 SKLEARN = (ValueError, TypeError)
-ROWS = r"X|[Ss]eed|data|1 dimension|sample|feature|[Cc]olumn|label|array|class|dtype|[Ff]old|Found|input|[Ee]stimator|rows"
+ROWS = r"X|float|Row|[Ss]eed|data|1 dimension|sample|feature|[Cc]olumn|label|array|class|dtype|[Ff]old|Found|input|[Ee]stimator|rows"
 
 
 def labelled(random: Random, rows: int = 60) -> Arguments:
@@ -674,7 +674,8 @@ TRAINING = {
             "threshold": 0.8,
             "seed": 0,
         },
-        also="diverged",
+        errors=(RuntimeError,),  # what the network says of rows of another shape
+        also="diverged|mat1|shape",
     ),
 }
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from contract_helpers import fit_quietly
+from sklearn.naive_bayes import GaussianNB
 from torch import nn
 
 import reliablenet as rn
@@ -199,3 +200,29 @@ def test_files_in_the_place_of_folders_and_folders_in_the_place_of_files(tmp_pat
         fitted.save(tmp_path)
     with pytest.raises(rn.ModelFileError, match="Is a directory"):
         rn.load(tmp_path)
+
+
+@pytest.mark.parametrize("path", ["a\0b", "", "no-such-file"])
+def test_a_path_at_which_no_model_lies(path) -> None:
+    with pytest.raises(rn.ModelFileError, match="No model file can be read"):
+        rn.load(path)
+
+
+@pytest.mark.parametrize("path", [None, 3, b"model.rnet", X])
+def test_a_path_that_is_none(path) -> None:
+    with pytest.raises(rn.InvalidParameterError, match="`path` of load must name a file"):
+        rn.load(path)
+
+
+def test_a_dict_is_no_table_for_a_wrapped_classifier() -> None:
+    with pytest.raises(rn.InvalidDataError, match="`X` must hold rows; got a dict"):
+        rn.CertifiedThreshold(GaussianNB()).fit({"a": Y}, Y)
+
+
+def test_masked_values_are_not_counted_as_if_they_were_not_masked() -> None:
+    proba = np.tile([0.9, 0.1], (60, 1))
+    masked = np.ma.masked_array(np.zeros(60, int), np.arange(60) == 3)
+    with pytest.raises(rn.InvalidDataError, match="`y` must not hold masked values; got 1"):
+        rn.certify(proba, masked, threshold=0.5)
+    unmasked = np.ma.masked_array(np.zeros(60, int), np.zeros(60, bool))
+    assert rn.certify(proba, unmasked, threshold=0.5).n == 60

@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import math
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load, save
@@ -353,3 +354,19 @@ def test_a_multiplier_set_from_without_is_bounded_and_forgets_the_batches():
         constraint.step()
     with pytest.raises(InvalidParameterError, match=r"`value` of JCWConstraint\.set_multiplier"):
         constraint.set_multiplier(-1.0)
+
+
+def test_labels_of_any_integer_type_give_the_same_penalty():
+    logits = torch.randn(8, 3, generator=torch.Generator().manual_seed(0))
+    y = torch.arange(8) % 3
+    penalties = [
+        JCWConstraint(alpha=0.1).penalty(logits, y.to(kind)).item()
+        for kind in (torch.int64, torch.int32, torch.int8, torch.uint8)
+    ]
+    assert len(set(penalties)) == 1
+
+
+@pytest.mark.parametrize("logits", [3.0, "x", None, np.zeros((2, 2))])
+def test_logits_that_are_no_tensor_are_refused(logits):
+    with pytest.raises(InvalidDataError, match="`logits` must be a Tensor"):
+        JCWConstraint(alpha=0.1).penalty(logits, torch.tensor([0, 1]))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import FrozenInstanceError
 
+import numpy as np
 import pytest
 
 from reliablenet.errors import InvalidParameterError
@@ -73,3 +74,8 @@ def test_settings_outside_their_domain_are_refused(settings, message):
 def test_settings_of_the_multiplier_are_refused_here_and_not_after_the_warm_up(settings):
     with pytest.raises(InvalidParameterError, match=f"`{next(iter(settings))}`"):
         Schedule(**settings)
+
+
+def test_numpys_small_integers_do_not_overflow():
+    schedule = Schedule(np.int8(100), np.int8(50), np.int8(100))
+    assert schedule.epochs == 5100

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincc, betainccinv
+from scipy.special import bdtrik, betaincc, betainccinv
 
 from reliablenet._checks import as_array, check_count, check_fraction, is_real, parameter_error
 from reliablenet.certificate.bounds import broadcast, clopper_pearson_upper, numbers
@@ -36,6 +37,14 @@ def largest_certifiable_errors(n: int, alpha: float, rho: float = 0.05) -> int:
     n = check_count("n", n, owner)
     alpha, rho = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
     granted, refused = -1, n  # n errors in n rows bound JCW by 1 > alpha
+    # The count at which the binomial tail is rho, near enough to save most of the search.
+    guess = float(bdtrik(rho, n, alpha))
+    for near in () if math.isnan(guess) else (math.floor(guess) - 1, math.floor(guess) + 1):
+        if granted < near < refused:
+            if clopper_pearson_upper(near, n, rho) <= alpha:
+                granted = near
+            else:
+                refused = near
     while refused - granted > 1:
         middle = (granted + refused) // 2
         if clopper_pearson_upper(middle, n, rho) <= alpha:

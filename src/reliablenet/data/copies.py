@@ -15,9 +15,8 @@ from reliablenet.data.folds import Fold
 
 CHUNK = 65_536  # rows hashed at a time: the bytes of all would take the memory of the table again
 COPIED_SHARE = 0.05  # of fewer copies, a budget of 0.05 cannot become more than 0.0526
-STRANGERS_SHARE = (
-    0.05  # rows that agree by coincidence disagree in their label more often than this
-)
+STRANGERS_SHARE = 0.05  # rows that agree by coincidence disagree in their label more often
+DISTINCT_SHARE = 0.05  # where fewer rows are different at all, new rows repeat them as well
 
 
 @dataclass(frozen=True)
@@ -30,16 +29,20 @@ class Copies:
 
     Attributes
     ----------
-    n, twins, copies : int
-        Rows; those whose features occur elsewhere; of these, those with the label found there.
+    n, distinct, twins, copies : int
+        Rows; different ones among them; those whose features occur elsewhere; of these, those with
+        the label found there.
 
     Examples
     --------
-    >>> Copies(n=100, twins=40, copies=40).suspicious, Copies(n=100, twins=40, copies=30).suspicious
-    (True, False)
+    >>> Copies(n=100, distinct=90, twins=40, copies=40).suspicious
+    True
+    >>> Copies(n=100, distinct=90, twins=40, copies=30).suspicious
+    False
     """
 
     n: int
+    distinct: int
     twins: int
     copies: int
 
@@ -52,7 +55,11 @@ class Copies:
     def suspicious(self) -> bool:
         """Whether there are enough copies to matter, and too few strangers for coincidence."""
         strangers = self.twins - self.copies
-        return self.share >= COPIED_SHARE and strangers <= STRANGERS_SHARE * self.twins
+        return (
+            self.share >= COPIED_SHARE
+            and strangers <= STRANGERS_SHARE * self.twins
+            and self.distinct >= DISTINCT_SHARE * self.n
+        )
 
 
 def count_copies(fold: Fold, others: Sequence[Fold]) -> Copies:
@@ -74,19 +81,19 @@ def count_copies(fold: Fold, others: Sequence[Fold]) -> Copies:
     --------
     >>> past = Fold(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([0, 1]))
     >>> count_copies(Fold(np.array([[3.0, 4.0], [3.0, 4.0], [5.0, 6.0]]), np.array([1, 0, 1])), [past])
-    Copies(n=3, twins=2, copies=1)
+    Copies(n=3, distinct=2, twins=2, copies=1)
     """
     seen = [part for part in others if len(part)]
     hashes = [_hash_rows(part.X) for part in (fold, *seen)]
     known = [part for part in hashes if part is not None]
     if not seen or len(known) < len(hashes):
-        return Copies(len(fold), 0, 0)
+        return Copies(len(fold), len(fold), 0, 0)
     own, labels = known[0], np.concatenate([part.y for part in seen])
     values, first = np.unique(np.concatenate(known[1:]), return_index=True)
     place = np.searchsorted(values, own).clip(max=len(values) - 1)
     twin = values[place] == own
     same = twin & (labels[first[place]] == fold.y)
-    return Copies(len(fold), int(twin.sum()), int(same.sum()))
+    return Copies(len(fold), len(np.unique(own)), int(twin.sum()), int(same.sum()))
 
 
 def _hash_rows(X: Any) -> NDArray[Any] | None:
@@ -96,6 +103,8 @@ def _hash_rows(X: Any) -> NDArray[Any] | None:
     table = X if isinstance(X, pd.DataFrame) else np.asarray(X)
     if isinstance(table, pd.DataFrame) and all(_is_plain(kind) for kind in table.dtypes):
         table = table.to_numpy()
+    if 0 in table.shape[1:]:  # without features, whoever fits will refuse it
+        return None
     if isinstance(table, np.ndarray) and table.dtype.kind in "biuf":
         return _hash_numbers(table.reshape(len(table), -1))
     if isinstance(table, np.ndarray):

@@ -40,8 +40,9 @@ def open_sealed(path: Path, wanted: Sequence[Sequence[str]]) -> dict[str, bytes]
     """
     try:
         content = path.read_bytes()
-    except OSError as error:
-        raise ModelFileError(f"No model file can be read at {path}: {error.strerror}.") from error
+    except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
+        reason = getattr(error, "strerror", error)
+        raise ModelFileError(f"No model file can be read at {path}: {reason}.") from error
     body, end = content[:-SEAL_LENGTH], content[-SEAL_LENGTH:]
     if not end.startswith(SEAL) or not body.startswith(b"PK"):
         raise ModelFileError(

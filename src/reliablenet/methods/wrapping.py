@@ -124,6 +124,10 @@ class WrappingClassifier(SelectiveClassifier):
         """Return rows as they came: what is right is for the wrapped classifier to say."""
         if hasattr(X, "detach"):
             X = as_array(X)
+        if (
+            type(X) is dict
+        ):  # scikit-learn would look for the row 0 in it; a sparse matrix may be one too
+            raise InvalidDataError("`X` must hold rows; got a dict. Use pandas.DataFrame(X).")
         if y is None:
             validate_data(self, X, y)  # words the complaint as scikit-learn does
         (X,) = indexable(X)

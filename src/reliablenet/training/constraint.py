@@ -216,7 +216,7 @@ class JCWConstraint(nn.Module):
         try:
             step = step_gradient(
                 logits.detach().float() if half else logits,
-                y,
+                y.long(),
                 # a number is fastest, but reading it would wait for a device
                 self.multiplier.item() if logits.device.type == "cpu" else self.multiplier,
                 loss_weight=loss_weight,

@@ -109,7 +109,8 @@ class Schedule:
     @property
     def epochs(self) -> int:
         """The largest number of epochs."""
-        return self.warmup_epochs + self.epochs_per_stage * self.max_stages
+        # as Python's: numpy's small integers would overflow
+        return int(self.warmup_epochs) + int(self.epochs_per_stage) * int(self.max_stages)
 
     def stage_of(self, epoch: int) -> int:
         """Return the stage, from 1, that an epoch (from 1) belongs to; 0 is the warm-up."""
