@@ -28,6 +28,7 @@ from reliablenet.training.networks import mlp
 from reliablenet.training.schedule import Schedule
 
 PAPERS = "reliablenet_last@eps"
+CHANCE = 0.2  # an accuracy that no network of these datasets has that has learned anything
 TRAINED = ("synthetic_band", "german_credit")  # a training of these takes seconds
 
 
@@ -87,7 +88,24 @@ def why_not(runs: pd.DataFrame, profile: Profile) -> str:
 * **Images** ran with the reductions of the `cpu` profile ({_reductions(profile)}); the distance to the paper is that of the reductions first. Coloured-MNIST cannot have both of the paper's figures in any case ([decision 11](decisions/0011-coloured-mnist-cannot-have-both-figures.md)).
 """
     )
-    return "\n".join(lines)
+    lines += [_broken(runs, plan, profile) for plan in dict.fromkeys(runs["plan"])]
+    return "\n".join(line for line in lines if line)
+
+
+def _broken(runs: pd.DataFrame, plan: str, profile: Profile) -> str:
+    """Say on how many seeds a method broke down on a dataset; nothing if none did."""
+    rows = runs[runs["plan"] == plan]
+    constrained, selective = (rows[rows["method"] == name] for name in (PAPERS, "selectivenet"))
+    parts = []
+    if collapsed := int((constrained["accuracy"] < CHANCE).sum()):
+        parts.append(
+            f"In {collapsed} of {len(constrained)} runs constrained training ends with a network that has learned nothing (accuracy below {CHANCE:g}): at alpha = {profile.plans[plan].alpha:g} a multiplier at its cap weighs the surrogate {Schedule().multiplier_max / max(profile.plans[plan].alpha, 0.01):,.0f} times as much as the loss."
+        )
+    if silent := int((selective["coverage"] == 0).sum()):
+        parts.append(
+            f"SelectiveNet accepts nothing in {silent} of {len(selective)} runs: its selection head saturates, so that the highest score is that of many rows, and these hold more mistakes than the budget."
+        )
+    return f"* **{_name(plan, profile)}.** {' '.join(parts)}\n" if parts else ""
 
 
 def contradictions(runs: pd.DataFrame) -> str:
