@@ -98,7 +98,7 @@ def test_dollars_around_latex_become_mathml_and_money_stays() -> None:
 def test_the_pictures_are_those_that_the_script_draws(tmp_path) -> None:
     script("refresh_figures").main(tmp_path)
     drawn = sorted(tmp_path.glob("*.png"))
-    assert len(drawn) == 4
+    assert len(drawn) == 5
     for path in drawn:
         new, old = (
             np.asarray(Image.open(file).convert("L"), float)
