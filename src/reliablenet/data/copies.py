@@ -84,16 +84,19 @@ def count_copies(fold: Fold, others: Sequence[Fold]) -> Copies:
     Copies(n=3, distinct=2, twins=2, copies=1)
     """
     seen = [part for part in others if len(part)]
-    hashes = [_hash_rows(part.X) for part in (fold, *seen)]
+    own, *hashes = (_hash_rows(part.X) for part in (fold, *seen))
     known = [part for part in hashes if part is not None]
-    if not seen or len(known) < len(hashes):
+    if own is None:
         return Copies(len(fold), len(fold), 0, 0)
-    own, labels = known[0], np.concatenate([part.y for part in seen])
-    values, first = np.unique(np.concatenate(known[1:]), return_index=True)
+    distinct = len(np.unique(own))
+    if not known or len(known) < len(hashes):
+        return Copies(len(fold), distinct, 0, 0)
+    labels = np.concatenate([part.y for part in seen])
+    values, first = np.unique(np.concatenate(known), return_index=True)
     place = np.searchsorted(values, own).clip(max=len(values) - 1)
     twin = values[place] == own
     same = twin & (labels[first[place]] == fold.y)
-    return Copies(len(fold), len(np.unique(own)), int(twin.sum()), int(same.sum()))
+    return Copies(len(fold), distinct, int(twin.sum()), int(same.sum()))
 
 
 def _hash_rows(X: Any) -> NDArray[Any] | None:
