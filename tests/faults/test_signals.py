@@ -40,7 +40,7 @@ def test_a_long_command_ends_at_once_and_leaves_what_was_finished(
     if name == "bench":
         command.wait_until(lambda: list(tmp_path.glob("results/*/*/*/*.json")))
     else:
-        busy = 12 if "--jobs" in options else 6  # importing takes some three for each process
+        busy = 15 if "--jobs" in options else 8  # importing takes some three for each process
         command.wait_until(lambda: command.seconds() > busy)
     began = time.monotonic()
     if blow == signal.SIGINT:  # a terminal sends it to all processes of the command
