@@ -149,3 +149,15 @@ def test_what_no_fit_can_have_learned_is_refused(name, value):
 def test_bins_are_checked():
     with pytest.raises(InvalidParameterError, match="`bins` of PiecewiseEncoder"):
         PiecewiseEncoder(bins=0).fit(table()[0])
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (["a", "b"], r"one label for each of the 400 rows; got shape \(2,\)"),
+        ([None, *"ab" * 199, "a"], "no missing labels; row 0 has one"),
+    ],
+)
+def test_labels_are_checked(y, message):
+    with pytest.raises(InvalidDataError, match=message):
+        PiecewiseEncoder().fit(table()[0], y)

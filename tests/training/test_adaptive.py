@@ -14,6 +14,7 @@ from reliablenet.risk import psi, violation
 from reliablenet.training import Optimisation, Rows, Schedule, tabular, train
 from reliablenet.training.adaptation import steered_multiplier
 from reliablenet.training.forward import evaluate_logits
+from reliablenet.training.thresholds import training_threshold
 
 ADAPTIVE = replace(Schedule.adaptive(), patience=3)
 FAST = Optimisation(batch_size=128, learning_rate=5e-3, averaging=0.9)
@@ -203,3 +204,33 @@ def test_bad_settings_are_refused(settings, message):
 def test_the_last_weights_cannot_be_kept(run):
     with pytest.raises(InvalidParameterError, match=r'`keep` of train must be "selection"'):
         run(keep="last")
+
+
+def test_a_callback_that_ends_the_warm_up_leaves_the_best_weights_and_their_threshold(run, folds):
+    history, network = run(aim=0.04, after_epoch=lambda history: len(history.records) == 4)
+    losses = [record.loss_selection for record in history.records]
+    assert history.chosen_epoch == losses.index(min(losses)) + 1
+    jcw, top = measure(network, folds[1], history.threshold)
+    assert jcw <= 0.04
+    assert measure(network, folds[1], top[top < history.threshold].max().item())[0] > 0.04
+
+
+def test_a_callback_at_the_end_of_the_warm_up_leaves_its_best_weights(run):
+    whole, _ = run(threshold=0.7, aim=0.05)
+    warm = sum(record.stage == 0 for record in whole.records)
+    history, _ = run(
+        threshold=0.7, aim=0.05, after_epoch=lambda history: len(history.records) == warm
+    )
+    assert history.stopped == "a callback asked for it"
+    losses = [record.loss_selection for record in history.records]
+    assert history.chosen_epoch == losses.index(min(losses)) + 1
+
+
+def test_the_papers_schedule_takes_its_threshold_from_the_averaged_weights(folds, new_network):
+    schedule = Schedule(warmup_epochs=4, epochs_per_stage=1, max_stages=1)
+    settings = {"alpha": 0.05, "optimisation": FAST, "seed": 0}
+    history = train(new_network(), *folds, schedule=schedule, **settings)
+    warm = new_network()
+    train(warm, *folds, schedule=Schedule.erm(4), keep="last", **settings)
+    logits = evaluate_logits(warm, folds[1].X)
+    assert history.threshold == training_threshold(logits, folds[1].y, 0.8)

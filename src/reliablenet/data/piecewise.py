@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from reliablenet._checks import check_count
+from reliablenet._checks import as_array, check_count
 from reliablenet.data.bends import bends
 from reliablenet.data.columns import why_useless_text
 from reliablenet.data.tabular import (
@@ -87,7 +87,7 @@ class PiecewiseEncoder(TabularEncoder):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn columns, bins and categories from the training rows; y are labels of any kind."""
         check_count("bins", self.bins, "PiecewiseEncoder")
-        self._classes = None if y is None else np.unique(np.asarray(y), return_inverse=True)[1]
+        self._classes = None if y is None else _class_codes(X, y)
         try:
             return super().fit(X, y)
         finally:
@@ -175,6 +175,24 @@ class PiecewiseEncoder(TabularEncoder):
         self.category_gaps_.append(gap)
         self.rare_.append(len(levels) < len(counts))
         return ""
+
+
+def _class_codes(X: Any, y: Any) -> NDArray[np.intp]:
+    """Return a number for each label."""
+    labels = as_array(y, "y")
+    rows = len(X) if hasattr(X, "__len__") else -1
+    if labels.shape != (rows,):
+        raise InvalidDataError(
+            f"`y` of PiecewiseEncoder must hold one label for each of the {rows} rows; got shape "
+            f"{labels.shape}."
+        )
+    codes: NDArray[np.intp] = pd.factorize(labels)[0]
+    if (codes < 0).any():
+        raise InvalidDataError(
+            f"`y` of PiecewiseEncoder must hold no missing labels; row {(codes < 0).argmax()} has "
+            "one. Leave such rows out."
+        )
+    return codes
 
 
 def _bends(

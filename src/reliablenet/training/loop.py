@@ -124,9 +124,10 @@ def train(
             asked = after_epoch is not None and after_epoch(run.history)
             if any(ranks.gather(bool(asked))) and not run.history.stopped:
                 run.history.stopped = "a callback asked for it"
-                if not run.kept:  # in a warm-up, which is never kept otherwise
-                    run.fix_threshold()
+                if not run.kept:  # in a warm-up, which may never be kept otherwise
                     run.keep_weights()
+                run.return_to_kept()
+                run.fix_threshold()
             if checkpoint_file is not None:
                 checkpoint.write(checkpoint_file, run, key)
     network.load_state_dict(run.kept)

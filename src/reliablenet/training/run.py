@@ -168,9 +168,7 @@ class Run:
         history = self.history
         idle = epoch - history.chosen_epoch
         self.schedule = replace(self.schedule, warmup_epochs=epoch)
-        self.network.load_state_dict(self.kept)
-        if self.average is not None:
-            self.average.reset()
+        self.return_to_kept()
         if self.schedule.max_stages == 0:
             if idle:
                 history.stopped = f"the selection-fold loss has not fallen for {idle} epochs"
@@ -185,8 +183,6 @@ class Run:
                 f"{history.records[place].jcw_selection:.4f} at threshold {history.threshold:.4g}, "
                 f"where {self.settings.aim:.4f} can be certified"
             )
-        else:
-            history.chosen_epoch = 0  # from here on, a constrained epoch is kept
 
     def bracket_width(self, tau: float) -> float:
         """Return the gap over the training rows at the weights of this moment."""
@@ -202,10 +198,17 @@ class Run:
         with self.averaged_weights():
             self.kept = copy.deepcopy(self.network.state_dict())
 
+    def return_to_kept(self) -> None:
+        """Give the network the weights that were kept, and their average with them."""
+        self.network.load_state_dict(self.kept)
+        if self.average is not None:
+            self.average.reset()
+
     def fix_threshold(self) -> None:
         """Set the training threshold on the selection fold, unless it was given or none is needed."""
         if self.schedule.max_stages and math.isnan(self.history.threshold):
-            logits = evaluate_logits(self.network, self.selection.X)
+            with self.averaged_weights():
+                logits = evaluate_logits(self.network, self.selection.X)
             if self.schedule.patience is None:
                 quantile = self.schedule.threshold_quantile
                 found = training_threshold(logits, self.selection.y, quantile)
@@ -336,6 +339,8 @@ class Run:
         if self.settings.keep == "last" or self.history.chosen_epoch == 0:
             return True
         best = self.history.chosen()
+        if best.stage == 0 < record.stage:
+            return True  # a constrained epoch replaces the warm-up that needed it
         if not constrained or warming:
             return record.loss_selection < best.loss_selection
         if record.feasible != best.feasible:
