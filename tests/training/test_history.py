@@ -182,3 +182,15 @@ def test_plot_without_matplotlib_says_how_to_install_it(monkeypatch):
 def test_an_empty_history_cannot_be_drawn():
     with pytest.raises(InvalidDataError, match="at least one epoch"):
         History(0.05).plot()
+
+
+def test_a_copy_through_json_is_equal_and_strict():
+    warm = replace(WELL, stage=0, tau=math.nan, psi=math.nan)
+    history = History(0.05, math.nan, [warm, WELL], 2, "it was over", 7)
+    text = history.to_json()
+    assert "NaN" not in text
+    copy = History.from_json(text)
+    assert copy.records[1] == WELL
+    assert math.isnan(copy.threshold)
+    assert math.isnan(copy.records[0].psi)
+    assert repr(copy) == repr(history)

@@ -42,7 +42,7 @@ from reliablenet.methods.selectivenet import SelectiveNetClassifier
 from reliablenet.methods.trees import check_trees
 from reliablenet.methods.wrapping import WrappingClassifier
 from reliablenet.training.forward import chunk_rows
-from reliablenet.training.history import EpochRecord, History
+from reliablenet.training.history import History
 from reliablenet.training.schedule import Schedule
 
 FORMAT = "reliablenet-model/1"
@@ -120,7 +120,7 @@ def save(model: Any, path: str | Path) -> Path:
         manifest["network"] = {"input_shape": shape, "chunk": chunk_rows(1 + len(shape))}
         parts["weights.safetensors"] = _weights(core.network_)
         parts["preprocessing.json"] = _preprocessing(core.encoder_)
-        parts["history.json"] = _history_text(core.history_).encode()
+        parts["history.json"] = core.history_.to_json().encode()
     else:
         parts["estimator.skops"] = _estimator(core)
     manifest["methods"] = [_describe(method) for method in methods]
@@ -234,7 +234,7 @@ def _network_method(
     settings["network"] = _factory_from(described["settings"]["network"], factory)
     model: NeuralClassifier = _class_of(described, NETWORK_CLASSES, path)(**settings)
     _learned(model, described)
-    model.history_ = _history_from(parts["history.json"].decode())
+    model.history_ = History.from_json(parts["history.json"].decode())
     if isinstance(model, ReliableClassifier):
         model.training_threshold_ = model.history_.threshold
     if isinstance(model, AbstainingClassifier):
@@ -385,24 +385,3 @@ def _untrusted(content: bytes) -> list[str]:
     import skops.io
 
     return sorted(set(skops.io.get_untrusted_types(data=content)) - TRUSTED_TYPES)
-
-
-def _history_text(history: History) -> str:
-    """Write a history as strict JSON; NaN becomes null."""
-
-    def plain(value: Any) -> Any:
-        return None if isinstance(value, float) and math.isnan(value) else value
-
-    story = {name: plain(value) for name, value in vars(history).items() if name != "records"}
-    records = [{name: plain(value) for name, value in vars(r).items()} for r in history.records]
-    return json.dumps(story | {"records": records}, allow_nan=False)
-
-
-def _history_from(text: str) -> History:
-    story = json.loads(text)
-
-    def full(values: dict[str, Any]) -> dict[str, Any]:
-        return {name: math.nan if value is None else value for name, value in values.items()}
-
-    records = [EpochRecord(**full(record)) for record in story.pop("records")]
-    return History(**full(story), records=records)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -88,6 +89,19 @@ class History:
         import pandas as pd
 
         return pd.DataFrame([vars(record) for record in self.records])
+
+    def to_json(self) -> str:
+        """Return all of it as strict JSON; NaN becomes null."""
+        story = {name: value for name, value in vars(self).items() if name != "records"}
+        records = [_without_nan(vars(record)) for record in self.records]
+        return json.dumps(_without_nan(story) | {"records": records}, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> History:
+        """Read what `to_json` wrote."""
+        story = json.loads(text)
+        records = [EpochRecord(**_with_nan(record)) for record in story.pop("records")]
+        return cls(**_with_nan(story), records=records)
 
     def chosen(self) -> EpochRecord:
         """Return the record of the epoch whose weights were kept."""
@@ -178,3 +192,11 @@ class History:
         for axes in (bottom_left, bottom_right):
             axes.set_xlabel("epoch (grey: warm-up; dotted: weights kept)")
         return figure
+
+
+def _without_nan(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: None if value != value else value for name, value in values.items()}
+
+
+def _with_nan(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: NAN if value is None else value for name, value in values.items()}
