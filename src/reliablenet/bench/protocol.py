@@ -7,7 +7,6 @@ certified threshold, whose certificate is valid for a choice on the fold itself.
 
 from __future__ import annotations
 
-import copy
 import math
 import platform
 import re
@@ -24,10 +23,11 @@ import torch
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
-from torch import Tensor, nn
+from torch import nn
 
 from reliablenet._version import __version__
 from reliablenet.bench.profiles import Plan
+from reliablenet.bench.snapshots import Snapshots, with_weights
 from reliablenet.bench.store import settings_hash
 from reliablenet.certificate import Certificate
 from reliablenet.certificate.certify import count_rows
@@ -134,18 +134,18 @@ def fit_models(
     ERM after the epochs of the warm-up is the warmed-up network, to the bit.
     """
     model = build(plan, training, seed, rho)
-    snapshots = _Snapshots(plan.warmup_epochs)
+    snapshots = Snapshots(plan.warmup_epochs)
     if training in ("erm", "reliablenet"):
         model.set_callbacks(snapshots)
     _fit(model, dataset)
     if training == "erm":
         return {
-            "erm": _with_weights(model, snapshots.last),
-            "warmup": _with_weights(model, snapshots.early),
+            "erm": with_weights(model, snapshots.last),
+            "warmup": with_weights(model, snapshots.early),
             "erm_early": model,
         }
     if training == "reliablenet":
-        return {"reliablenet": model, "reliablenet_last": _with_weights(model, snapshots.last)}
+        return {"reliablenet": model, "reliablenet_last": with_weights(model, snapshots.last)}
     return {training: model}
 
 
@@ -172,40 +172,6 @@ def build(plan: Plan, training: str, seed: int, rho: float) -> Any:
             **shared, epochs=plan.epochs, warmup_epochs=plan.warmup_epochs
         )
     return ERMClassifier(**shared, epochs=plan.epochs, checkpoint="selection")
-
-
-class _Snapshots:
-    """A callback of scikit-learn's kind that keeps the weights of an early and of the last epoch."""
-
-    def __init__(self, epoch: int) -> None:
-        self.epoch = epoch
-        self.early: dict[str, Tensor] = {}
-        self.last: dict[str, Tensor] = {}
-
-    def setup(self, estimator: Any, context: Any) -> None:
-        """Nothing to prepare."""
-
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        """Nothing to do before an epoch."""
-
-    def on_fit_task_end(self, estimator: Any, context: Any, *, metadata: Any) -> None:
-        """Copy the weights after an epoch."""
-        if context.task_name == "epoch":
-            self.last = copy.deepcopy(estimator.network_.state_dict())
-            if metadata["epoch"]["epoch"] == self.epoch:
-                self.early = self.last
-
-    def teardown(self, estimator: Any, context: Any) -> None:
-        """Nothing to clear away."""
-
-
-def _with_weights(model: Any, weights: dict[str, Tensor]) -> Any:
-    """Return the classifier with other weights; its rule does not hold for them, so it has none."""
-    other = copy.copy(model)
-    other.network_ = copy.deepcopy(model.network_)
-    other.network_.load_state_dict(weights)
-    other.threshold_ = math.inf
-    return other
 
 
 class _Remembering:
