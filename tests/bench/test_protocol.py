@@ -9,7 +9,7 @@ import pytest
 
 import reliablenet as rn
 from reliablenet.bench import Plan
-from reliablenet.bench.protocol import fit_models
+from reliablenet.bench.protocol import build, fit_models
 from reliablenet.data import load_dataset
 from reliablenet.training.schedule import Schedule
 
@@ -59,3 +59,26 @@ def test_shared_trainings_equal_trainings_of_their_own_to_the_bit(models, name, 
 def test_a_moment_without_a_rule_defers_everything(models) -> None:
     for name in ("erm", "warmup", "reliablenet_last"):
         assert not models[name].accept(BAND.folds.certification.X).any()
+
+
+def test_our_network_for_tables_acts_at_the_papers_threshold(models) -> None:
+    with warnings.catch_warnings(action="ignore"):
+        fitted = fit_models(PLAN, "tabular_constrained", BAND, 37, 0.05)
+    paper = models["reliablenet"].training_threshold_
+    assert fitted["tabular_constrained"].training_threshold_ == paper
+    X = BAND.folds.certification.X
+    np.testing.assert_array_equal(
+        fitted["warmup"].predict_proba(X), models["warmup"].predict_proba(X)
+    )
+
+
+def test_boosting_may_have_the_selection_rows_too() -> None:
+    with warnings.catch_warnings(action="ignore"):
+        [model] = fit_models(PLAN, "boosting_all", BAND, 37, 0.05).values()
+    trees = build(PLAN, "boosting_all", 37, 0.05).estimator
+    X, y = (
+        np.concatenate([getattr(BAND.folds.train, name), getattr(BAND.folds.selection, name)])
+        for name in "Xy"
+    )
+    rows = BAND.folds.certification.X
+    np.testing.assert_array_equal(model.predict_proba(rows), trees.fit(X, y).predict_proba(rows))

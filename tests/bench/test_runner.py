@@ -14,6 +14,7 @@ import pytest
 
 from reliablenet.bench import Plan, Profile, Store, load_profile, pending_jobs, run_jobs
 from reliablenet.bench.protocol import METHODS, TRAININGS
+from reliablenet.bench.runner import count_runs
 from reliablenet.errors import InvalidParameterError
 
 TINY = Profile(
@@ -78,7 +79,7 @@ def test_records_hold_what_the_tables_need(finished) -> None:
 def test_rules_at_eps_share_one_threshold_to_the_bit(finished) -> None:
     store = Store(finished)
     at_eps = [r["threshold"] for r in store.records() if r["method"].endswith("@eps")]
-    assert len(at_eps) == 5
+    assert len(at_eps) == 7
     assert len(set(at_eps)) == 1
 
 
@@ -119,9 +120,21 @@ def test_a_failed_run_leaves_its_error_and_the_others_go_on(tmp_path) -> None:
     assert len(pending_jobs(broken, store, methods=["erm", "boosting+certified"])) == 2
 
 
-def test_images_have_no_boosting(tmp_path) -> None:
+def test_images_have_no_methods_for_tables(tmp_path) -> None:
     jobs = pending_jobs(load_profile("paper"), Store(tmp_path), ["cifar10"], seeds=[0])
-    assert {job.training for job in jobs} == set(TRAININGS) - {"boosting"}
+    tables = {"boosting", "boosting_all", "tabular", "tabular_constrained"}
+    assert {job.training for job in jobs} == set(TRAININGS) - tables
+    assert count_runs(load_profile("paper"), Store(tmp_path))["cifar10"][2] == 5 * 15
+
+
+def test_ablations_run_only_when_they_are_named(tmp_path) -> None:
+    store, profile = Store(tmp_path), load_profile("smoke")
+    assert not any("-" in job.training for job in pending_jobs(profile, store))
+    name = "tabular-ensemble+certified"
+    [job] = pending_jobs(profile, store, methods=[name], seeds=[0])
+    assert (job.training, job.methods) == ("tabular-ensemble", (name,))
+    assert run_jobs([job], store) == []
+    assert store.read("synthetic_band", name, 0)["certificate"]["n"] == 3000
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from reliablenet.data import PiecewiseEncoder
-from reliablenet.data.piecewise import _quantile_edges
+from reliablenet.data.piecewise import _quantile_edges, spread
 from reliablenet.errors import ColumnWarning, InvalidDataError, InvalidParameterError
 
 
@@ -43,21 +43,26 @@ def test_matrix_equals_a_computation_in_plain_numpy():
     encoder = PiecewiseEncoder(bins=4).fit(X)  # without labels, all in pieces
     new = table(50, seed=1)[0]
     matrix = encoder.transform(new)
-    expected = []
+    marks, expected = [new["humped"].isna(), new["gain"] == 0], []
     for place, name in enumerate(["straight", "humped", "gain"]):
         values = new[name].fillna(X[name].median()).to_numpy()
         edges = encoder.edges_[place]
         for low, high in itertools.pairwise(edges):
             expected.append(np.interp(values, [low, high], [0, 1]))
-        if name == "humped":
-            expected.append(new[name].isna())
-        if name == "gain":
-            expected.append(values == 0)
-    for name in ("Bonn", "Oslo", "Riga"):
-        expected.append(new["town"] == name)
-    expected.append(new["town"].isna())
-    expected.append(new["town"] == "Ulm")
-    np.testing.assert_allclose(matrix, np.column_stack(expected).astype(float), atol=1e-6)
+    marks += [new["town"] == name for name in ("Bonn", "Oslo", "Riga")]
+    marks += [new["town"].isna(), new["town"] == "Ulm"]
+    np.testing.assert_allclose(
+        matrix, np.column_stack([*marks, *expected]).astype(float), atol=4e-6
+    )
+
+
+def test_compact_rows_have_one_column_a_number():
+    X, y = table(3000)
+    encoder = PiecewiseEncoder(bins=8).fit(X, y)
+    compact = encoder.compact(X)
+    assert encoder.bins_ == [0, 8, 0, 8, 0, *[0] * 5]  # with a gap and a mark
+    assert compact.shape == (3000, len(encoder.bins_))
+    assert encoder.transform(X).tobytes() == spread(compact, encoder.bins_).tobytes()
 
 
 def test_bins_hold_about_equally_many_rows_that_are_not_dominant():

@@ -46,7 +46,7 @@ def test_it_learns_what_bends_and_certifies_more_than_the_papers_network(fitted)
         0.1, schedule=rn.Schedule(max_stages=3), random_state=0, verbose=False
     )
     paper.fit(X, y)
-    assert isinstance(fitted.network_, BatchEnsemble)
+    assert isinstance(fitted.network_[1], BatchEnsemble)
     assert isinstance(fitted.encoder_, PiecewiseEncoder)
     assert len(fitted.encoder_.edges_[0]) > 2
     assert type(paper.encoder_) is TabularEncoder

@@ -31,6 +31,11 @@ METHOD_NAMES = {
     "reliablenet_last@eps": "ReliableNet at eps*",
     "reliablenet_last+certified": "ReliableNet, certified",
     "boosting+certified": "Boosting, certified",
+    "boosting_all+certified": "Boosting on 85 % of rows, certified",
+    "tabular+certified": "Network for tables, certified",
+    "tabular_free@eps": "Network for tables at eps*, no constraint",
+    "tabular@eps": "Network for tables at eps*",
+    "tabular_constrained+certified": "Network for tables, constrained, certified",
 }
 DATASET_NAMES = {
     "synthetic_band": "Synthetic Band",

@@ -38,7 +38,7 @@ class Plan:
     warmup_epochs, epochs_per_stage, max_stages : int
         Of ReliableNet, and the warm-up of Deep Gamblers.
     boosting : bool
-        Whether gradient boosting can take part: it needs a table.
+        Whether methods for tables alone can take part: gradient boosting, and our network for them.
     """
 
     dataset: str

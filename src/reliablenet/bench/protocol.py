@@ -13,11 +13,12 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import sklearn
 import torch
 from numpy.typing import NDArray
@@ -26,6 +27,8 @@ from sklearn.pipeline import make_pipeline
 from torch import nn
 
 from reliablenet._version import __version__
+from reliablenet.bench import ablations
+from reliablenet.bench.ablations import AblatedClassifier
 from reliablenet.bench.profiles import Plan
 from reliablenet.bench.snapshots import Snapshots, with_weights
 from reliablenet.bench.store import settings_hash
@@ -49,10 +52,12 @@ from reliablenet.methods.wrapping import WrappingClassifier
 from reliablenet.metrics import evaluate, risk_coverage_curve
 from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.networks import cnn5, mlp, resnet18
+from reliablenet.training.optimisation import Optimisation
 from reliablenet.training.schedule import Schedule
 from reliablenet.training.thresholds import training_threshold
 
 # Training: the methods made of it. "@eps" acts at eps*, "+certified" at a certified threshold.
+# "tabular" is our default for tables, "tabular_constrained" the same at eps* as a fixed threshold.
 TRAININGS = {
     "erm": (
         "erm",
@@ -74,12 +79,18 @@ TRAININGS = {
         "reliablenet_last+certified",
     ),
     "boosting": ("boosting+certified",),
+    "boosting_all": ("boosting_all+certified",),  # on training and selection rows
+    "tabular": ("tabular+certified", "tabular_free@eps"),
+    "tabular_constrained": ("tabular@eps", "tabular_constrained+certified"),
 }
+# Only run when they are named.
+ABLATIONS = {f"tabular-{part}": (f"tabular-{part}+certified",) for part in ablations.PARTS}
 WRAPPERS: dict[str, type[WrappingClassifier]] = {
     "temperature": TemperatureScaling,
     "conformal_risk_control": ConformalRiskControl,
 }
 METHODS = tuple(method for methods in TRAININGS.values() for method in methods)
+NEED_A_TABLE = ("boosting", "tabular")  # what the names of such trainings and methods begin with
 GRID = np.linspace(0.005, 1.0, 200)  # coverages at which curves are stored
 NETWORKS: dict[str, Callable[..., nn.Module]] = {"mlp": mlp, "cnn5": cnn5, "resnet18": resnet18}
 Run = tuple[dict[str, Any], NDArray[np.float32] | None]
@@ -87,7 +98,10 @@ Run = tuple[dict[str, Any], NDArray[np.float32] | None]
 
 def run_settings(plan: Plan, method: str, seed: int, rho: float) -> dict[str, Any]:
     """Return all that decides the outcome of a run, as JSON can hold it."""
-    return {"method": method, "seed": seed, "rho": rho} | asdict(plan)
+    own = {}
+    if method.startswith("tabular"):  # its settings may still change
+        own = {"optimisation": asdict(Optimisation.tabular()), "schedule": asdict(_adaptive(plan))}
+    return {"method": method, "seed": seed, "rho": rho} | asdict(plan) | own
 
 
 def run_training(
@@ -134,10 +148,17 @@ def fit_models(
     ERM after the epochs of the warm-up is the warmed-up network, to the bit.
     """
     model = build(plan, training, seed, rho)
+    if training in ("tabular", "tabular_constrained"):
+        warm = build(plan, "warmup", seed, rho)
+        _fit(warm, dataset)
+        if training == "tabular_constrained":
+            model.set_params(threshold=_eps({"warmup": warm}, dataset.folds.selection))
+        _fit(model, dataset)
+        return {training: model, "warmup": warm}
     snapshots = Snapshots(plan.warmup_epochs)
     if training in ("erm", "reliablenet"):
         model.set_callbacks(snapshots)
-    _fit(model, dataset)
+    _fit(model, dataset, join=training == "boosting_all")
     if training == "erm":
         return {
             "erm": with_weights(model, snapshots.last),
@@ -152,9 +173,13 @@ def fit_models(
 def build(plan: Plan, training: str, seed: int, rho: float) -> Any:
     """Return the estimator of a training, unfitted; it keeps the weights that selection chooses."""
     shared: dict[str, Any] = {"alpha": plan.alpha, "rho": rho, "random_state": seed}
-    if training == "boosting":
+    if training.startswith("boosting"):
         trees = HistGradientBoostingClassifier(random_state=seed)
         return CertifiedThreshold(make_pipeline(TabularEncoder(), trees), **shared)
+    if training.startswith("tabular"):
+        shared |= {"network": "tabular", "schedule": _adaptive(plan), "verbose": False}
+        part = training.partition("-")[2]
+        return AblatedClassifier(**shared, without=part) if part else ReliableClassifier(**shared)
     width = {} if plan.width is None else {"width": plan.width}
     shared |= {"network": partial(NETWORKS[plan.network], **width), "verbose": False}
     if training == "reliablenet":
@@ -171,7 +196,19 @@ def build(plan: Plan, training: str, seed: int, rho: float) -> Any:
         return DeepGamblersClassifier(
             **shared, epochs=plan.epochs, warmup_epochs=plan.warmup_epochs
         )
+    if training == "warmup":
+        return ERMClassifier(**shared, epochs=plan.warmup_epochs)
     return ERMClassifier(**shared, epochs=plan.epochs, checkpoint="selection")
+
+
+def _adaptive(plan: Plan) -> Schedule:
+    """Return our own schedule, with no phase longer than the training of ERM."""
+    full = Schedule.adaptive()
+    return replace(
+        full,
+        warmup_epochs=min(full.warmup_epochs, plan.epochs),
+        epochs_per_stage=min(full.epochs_per_stage, plan.epochs),
+    )
 
 
 class _Remembering:
@@ -197,14 +234,15 @@ def _dataset(name: str, seed: int, settings: tuple[tuple[str, Any], ...]) -> Dat
     return load_dataset(name, seed, **dict(settings))
 
 
-def _fit(model: SelectiveClassifier, dataset: Dataset) -> None:
+def _fit(model: SelectiveClassifier, dataset: Dataset, *, join: bool = False) -> None:
+    """Fit on the folds of a dataset; joined, the selection rows are training rows too."""
     folds = dataset.folds
-    model.fit(
-        folds.train.X,
-        folds.train.y,
-        selection=folds.selection,
-        certification=folds.certification,
-    )
+    X, y = folds.train.X, folds.train.y
+    if join:
+        other = folds.selection
+        X = pd.concat([X, other.X]) if isinstance(X, pd.DataFrame) else np.concatenate([X, other.X])
+        y = np.concatenate([y, other.y])
+    model.fit(X, y, selection=folds.selection, certification=folds.certification)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,9 @@ from joblib import Parallel, delayed
 from reliablenet._checks import check_count, parameter_error
 from reliablenet.bench.profiles import Plan, Profile
 from reliablenet.bench.protocol import (
+    ABLATIONS,
     METHODS,
+    NEED_A_TABLE,
     TRAININGS,
     Run,
     failed_runs,
@@ -60,7 +62,7 @@ def pending_jobs(
     profile : Profile
     store : Store
     plans, methods, seeds : sequence, optional
-        By default all of the profile.
+        By default all of the profile; ablations only if they are named.
 
     Returns
     -------
@@ -68,13 +70,15 @@ def pending_jobs(
         Seed by seed, so that every method has some results early.
     """
     chosen = _check("datasets", plans, list(profile.plans))
-    wanted = _check("methods", methods, list(METHODS))
+    ablations = [method for made in ABLATIONS.values() for method in made]
+    wanted = list(METHODS) if methods is None else list(methods)
+    _check("methods", wanted, [*METHODS, *ablations])
     jobs = []
     for seed in profile.seeds if seeds is None else seeds:
         for name in chosen:
             plan = profile.plans[name]
-            for training, made in TRAININGS.items():
-                if training == "boosting" and not plan.boosting:
+            for training, made in (TRAININGS | ABLATIONS).items():
+                if training.startswith(NEED_A_TABLE) and not plan.boosting:
                     continue
                 missing = tuple(
                     method
@@ -90,7 +94,7 @@ def count_runs(profile: Profile, store: Store) -> dict[str, tuple[int, int, int]
     """Return for each plan how many runs are finished, failed, and left to do (failed ones too)."""
     counts = {}
     for name, plan in profile.plans.items():
-        methods = [m for m in METHODS if plan.boosting or not m.startswith("boosting")]
+        methods = [m for m in METHODS if plan.boosting or not m.startswith(NEED_A_TABLE)]
         done = sum(len(finished_runs(store, profile, name, method)) for method in methods)
         records = [store.read(name, m, seed) for m in methods for seed in profile.seeds]
         failed = sum(record is not None and "error" in record for record in records)

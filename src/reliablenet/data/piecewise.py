@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -65,8 +66,8 @@ class PiecewiseEncoder(TabularEncoder):
     >>> encoder.edges_
     [[20.0, 30.0, 60.0]]
     >>> encoder.transform(pd.DataFrame({"age": [25, 99], "job": ["b", "c"]}))
-    array([[0.5, 0. , 0. , 0. , 1. , 0. ],
-           [1. , 1. , 0. , 0. , 0. , 0. ]], dtype=float32)
+    array([[0. , 0. , 1. , 0. , 0.5, 0. ],
+           [0. , 0. , 0. , 0. , 1. , 1. ]], dtype=float32)
     """
 
     _learned: ClassVar[tuple[str, ...]] = (
@@ -95,6 +96,13 @@ class PiecewiseEncoder(TabularEncoder):
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Return the matrix of shape (n, d) for rows with the columns that `fit` saw."""
+        return spread(self.compact(X), self.bins_)
+
+    def compact(self, X: Any) -> NDArray[np.float32]:
+        """Return a matrix with one column for all bins of a number, which `spread` makes many of.
+
+        It holds where the number lies among the bins: 2.25 is a quarter into the third.
+        """
         table = self._aligned(X)
         blocks: list[NDArray[Any]] = []
         for place, column in enumerate(self.numbers_):
@@ -105,22 +113,35 @@ class PiecewiseEncoder(TabularEncoder):
             blocks += [places[:, None] == np.arange(len(levels) + gap + rare)]
         return np.concatenate(blocks, axis=1, dtype=np.float32)
 
+    @property
+    def bins_(self) -> list[int]:
+        """Bins of each column of `compact`; 0 for one that stays as it is."""
+        counts: list[int] = []
+        for edges, dominant, gap in zip(
+            self.edges_, self.dominant_, self.number_gaps_, strict=True
+        ):
+            counts += [max(len(edges) - 1, 0)] + [0] * ((dominant is not None) + gap)
+        for levels, gap, rare in zip(self.levels_, self.category_gaps_, self.rare_, strict=True):
+            counts += [0] * (len(levels) + gap + rare)
+        return counts
+
     def _number_blocks(self, place: int, numbers: NDArray[np.float64]) -> list[NDArray[Any]]:
-        """Return the columns that a number gives; this changes the array."""
+        """Return the columns of `compact` that a number gives; this changes the array."""
         missing = np.isnan(numbers)
         numbers[missing] = self.medians_[place]
-        lowest, highest = self.ranges_[place]
-        within = numbers.clip(lowest, highest)[:, None]
-        edges = np.array(self.edges_[place])
-        if len(edges):
-            blocks = [((within - edges[:-1]) / np.diff(edges)).clip(0.0, 1.0)]
+        edges = self.edges_[place]
+        blocks: list[NDArray[Any]]
+        if edges:
+            blocks = [np.interp(numbers, edges, np.arange(len(edges)))]
         else:
+            lowest, highest = self.ranges_[place]
+            within = numbers.clip(lowest, highest)
             blocks = [(within - self.means_[place]) / self.scales_[place]]
         if self.dominant_[place] is not None:
-            blocks.append(((numbers == self.dominant_[place]) & ~missing)[:, None])
+            blocks.append((numbers == self.dominant_[place]) & ~missing)
         if self.number_gaps_[place]:
-            blocks.append(missing[:, None])
-        return blocks
+            blocks.append(missing)
+        return [block[:, None] for block in blocks]
 
     def _check_learned(self) -> None:
         super()._check_learned()
@@ -175,6 +196,33 @@ class PiecewiseEncoder(TabularEncoder):
         self.category_gaps_.append(gap)
         self.rare_.append(len(levels) < len(counts))
         return ""
+
+
+def spread(matrix: NDArray[np.float32], bins: Sequence[int]) -> NDArray[np.float32]:
+    """Return one column a bin for positions among bins, behind the columns that stay as they are.
+
+    Parameters
+    ----------
+    matrix : array of float32 of shape (n, d)
+    bins : sequence of d int
+        Bins of each column, 0 for one that stays.
+
+    Examples
+    --------
+    >>> spread(np.array([[7.0, 2.25]], np.float32), [0, 4])
+    array([[7.  , 1.  , 1.  , 0.25, 0.  ]], dtype=float32)
+    """
+    stay, source, first = bin_columns(bins)
+    pieces = (matrix[:, source] - np.array(first, np.float32)).clip(0.0, 1.0)
+    return np.concatenate([matrix[:, stay], pieces], axis=1)
+
+
+def bin_columns(bins: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
+    """Return the columns that stay; and for each bin its column, and where in that it begins."""
+    stay = [column for column, count in enumerate(bins) if count == 0]
+    source = [column for column, count in enumerate(bins) for _ in range(count)]
+    first = [place for count in bins for place in range(count)]
+    return stay, source, first
 
 
 def _class_codes(X: Any, y: Any) -> NDArray[np.intp]:

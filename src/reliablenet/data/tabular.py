@@ -137,17 +137,19 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
         Rows are taken in pieces that stay in the cache, which is several times as fast as columns.
         """
         whole = len(self.numbers_) == X.shape[1]
-        means, scales = np.array(self.means_), np.array(self.scales_)
-        matrix = np.empty((len(X), len(means)), np.float32)
+        # One for each row: of two arrays of a shape numpy takes the difference in half the time.
+        means, scales = (np.tile(v, (ROWS_IN_CACHE, 1)) for v in (self.means_, self.scales_))
+        numbers = np.empty_like(means)
+        matrix = np.empty((len(X), means.shape[1]), np.float32)
         with np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, len(X), ROWS_IN_CACHE):
-                rows, piece = (
-                    X[start : start + ROWS_IN_CACHE],
-                    matrix[start : start + ROWS_IN_CACHE],
-                )
-                numbers = np.subtract(rows if whole else rows[:, self.numbers_], means)
-                np.divide(numbers, scales, out=piece, casting="same_kind")
-                if not np.isfinite(piece).all():
+                rows = X[start : start + ROWS_IN_CACHE]
+                piece, n = matrix[start : start + ROWS_IN_CACHE], len(rows)
+                numbers[:n] = rows if whole else rows[:, self.numbers_]
+                numbers[:n] -= means[:n]
+                numbers[:n] /= scales[:n]
+                piece[...] = numbers[:n]
+                if not np.isfinite(piece.sum()):  # nor is it if one of them is not
                     return None
         return matrix
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import hashlib
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import NDArray
 from sklearn.callback import with_callbacks
@@ -36,6 +37,7 @@ from reliablenet.training.loop import train
 from reliablenet.training.networks import cnn5, mlp, resnet18
 from reliablenet.training.objective import Objective
 from reliablenet.training.optimisation import Optimisation
+from reliablenet.training.pieces import Pieces
 from reliablenet.training.progress import progress
 from reliablenet.training.rows import Rows
 from reliablenet.training.schedule import Schedule
@@ -49,6 +51,7 @@ NETWORKS: dict[str, NetworkFactory] = {
     "resnet18": resnet18,
     "tabular": tabular,
 }
+ARRAY_ROWS, FRAME_ROWS = 2048, 65_536  # encoded together; a column of a frame costs more to begin
 Auto = float | Literal["auto"]  # "auto": what suits the network
 
 
@@ -92,6 +95,14 @@ class NeuralClassifier(SelectiveClassifier):
     @abstractmethod
     def _schedule(self) -> Schedule:
         """Return the schedule to train by."""
+
+    def _encoder(self) -> TabularEncoder:
+        """Return an encoder for tables, not fitted yet."""
+        return PiecewiseEncoder() if self.network == "tabular" else TabularEncoder()
+
+    def _factory(self) -> NetworkFactory:
+        """Return what builds the network."""
+        return NETWORKS[self.network] if isinstance(self.network, str) else self.network
 
     def _objective(self) -> Objective:
         """Return what unconstrained epochs minimise."""
@@ -265,8 +276,7 @@ class NeuralClassifier(SelectiveClassifier):
         ranks.check_agreement(getattr(self, "fingerprint_", ""))  # of the certification fold too
         if isinstance(train_fold, Fold):
             images = getattr(train_fold.X, "ndim", 2) > 2
-            encoder = PiecewiseEncoder() if self.network == "tabular" else TabularEncoder()
-            self.encoder_ = None if images else encoder.fit(train_fold.X, train_fold.y)
+            self.encoder_ = None if images else self._encoder().fit(train_fold.X, train_fold.y)
             data = {"X": train_fold.X, "y": self.classes_[train_fold.y]}
         else:
             data = {"X": train_fold.source, "y": None}
@@ -336,14 +346,35 @@ class NeuralClassifier(SelectiveClassifier):
 
     def _outputs(self, X: Any) -> Outputs:
         objective = self._objective()
-        rows = map(self._encode, X) if isinstance(X, Inputs) else self._encode(X)
         # float64: near 1, float32 would merge scores into ties
-        outputs = evaluate_logits(self.network_, rows).double()
+        outputs = evaluate_logits(self.network_, self._encoded_pieces(X)).double()
         proba, score = torch.softmax(objective.logits(outputs), -1), objective.score(outputs)
         return Outputs(proba.cpu().numpy(), None if score is None else score.cpu().numpy())
 
+    def _encoded_pieces(self, X: Any) -> Iterator[Tensor]:
+        """Yield encoded rows piece by piece, so that they never lie in memory all at once."""
+        if isinstance(X, Inputs):
+            yield from map(self._encode, X)
+        elif self.encoder_ is None:
+            yield self._encode(X)
+        elif isinstance(X, pd.DataFrame):
+            for start in range(0, len(X), FRAME_ROWS):
+                yield self._encode(X.iloc[start : start + FRAME_ROWS])
+        else:
+            for start in range(0, len(X), ARRAY_ROWS):
+                try:
+                    piece = self._encode(X[start : start + ARRAY_ROWS])
+                except InvalidDataError:
+                    piece = self._encode(X)  # it tells the row, counted from the first
+                yield piece
+
     def _encode(self, X: Any) -> Tensor:
-        matrix = np.asarray(X, np.float32) if self.encoder_ is None else self.encoder_.transform(X)
+        if isinstance(self.encoder_, PiecewiseEncoder):
+            matrix = self.encoder_.compact(X)  # the network spreads it, batch by batch
+        elif self.encoder_ is not None:
+            matrix = self.encoder_.transform(X)
+        else:
+            matrix = np.asarray(X, np.float32)
         return torch.from_numpy(matrix).to(self.device)
 
     def _tensors(self, fold: Fold | Stream) -> Rows | Stream:
@@ -354,15 +385,19 @@ class NeuralClassifier(SelectiveClassifier):
     def _from_factory(self, width: int, seed: int) -> nn.Module:
         """Return what the factory makes for a number of outputs, checked with one row of zeros."""
         shape = self.input_shape_
-        factory = NETWORKS[self.network] if isinstance(self.network, str) else self.network
+        factory = self._factory()
         owner = type(self).__name__
         with torch.random.fork_rng([]):  # initialisation draws from torch's global generator
             torch.manual_seed(seed)
-            network = factory(shape[0] if len(shape) == 1 else shape, width)
+            pieces = isinstance(self.encoder_, PiecewiseEncoder) and Pieces(self.encoder_.bins_)
+            features = pieces.width if pieces else shape[0] if len(shape) == 1 else shape
+            network = factory(features, width)
             if not isinstance(network, nn.Module):
                 raise parameter_error(
                     "network", owner, "return an nn.Module", type(network).__name__
                 )
+            if pieces:
+                network = nn.Sequential(pieces, network)
             # Convolutions take 0.6 to 0.8 of the time with the channels last; rows stay as they are.
             network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
             returned = tuple(evaluate_logits(network, torch.zeros(1, *shape)).shape)

@@ -62,9 +62,13 @@ def _regroup(pieces: Iterable[Tensor]) -> Iterator[Tensor]:
     held: list[Tensor] = []
     for piece in pieces:
         held.append(piece)
-        if sum(map(len, held)) >= chunk_rows(piece.ndim):
-            *full, rest = torch.cat(held).split(chunk_rows(piece.ndim))
+        size = chunk_rows(piece.ndim)
+        if sum(map(len, held)) >= size:
+            together = torch.cat(held) if len(held) > 1 else piece
+            *full, last = together.split(size)
             yield from full
-            held = [rest]
+            held = [last] if len(last) < size else []
+            if not held:
+                yield last
     if held:
         yield torch.cat(held)
