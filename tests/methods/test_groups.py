@@ -13,6 +13,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import reliablenet as rn
 from reliablenet.data import SyntheticBand
+from reliablenet.report import model_page
 
 SHORT = rn.Schedule(warmup_epochs=2, epochs_per_stage=1, max_stages=1, tau=0.1)
 PERSONS, EACH = 400, 4
@@ -134,3 +135,16 @@ def test_the_remedies_silence_the_warning_and_so_does_chance() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rn.NotCertifiedWarning)
         model.fit(coarse, y)
+
+
+def test_a_model_and_its_file_tell_that_groups_were_counted(tmp_path) -> None:
+    X, y, person = table()
+    tree = DecisionTreeClassifier(max_depth=3)
+    for groups in (None, person):
+        model = quietly(rn.CertifiedThreshold(tree, random_state=0), X, y, groups=groups)
+        loaded = rn.load(model.save(tmp_path / "model.rnet"))
+        assert model.grouped_ == loaded.grouped_ == (groups is not None)
+        page = model_page(loaded)
+        assert ("a random row of a new group" in page) == (groups is not None)
+    compared = rn.compare(X, y, methods={"tree": tree}, groups=person, resamples=10)
+    assert compared.results["tree"].model.grouped_

@@ -39,6 +39,7 @@ def contents_of(model: Any, path: Path) -> dict[str, Any]:
         "classes": model.classes_,
         "threshold": model.threshold_,
         "certificate": model.certificate_.to_dict(),
+        "grouped": model.grouped_,
         "data_fingerprint": manifest["fingerprint"],
         "versions": manifest["versions"],
         "sha256": {"file": sha256_of(path)} | manifest["sha256"],
@@ -48,6 +49,8 @@ def contents_of(model: Any, path: Path) -> dict[str, Any]:
 def lines_of(model: Any, contents: dict[str, Any]) -> dict[str, str]:
     """Return the contents as lines for a reader."""
     lines = certificate_lines(model.certificate_) | {"method": contents["method"]}
+    if contents["grouped"]:
+        lines["counted"] = "one row of each group; it speaks of a random row of a new group"
     if contents["network"]:
         network = contents["network"]
         inputs = "x".join(map(str, network["inputs"]))

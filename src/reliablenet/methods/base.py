@@ -51,6 +51,8 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         Score, prediction and truth of each row of the certification fold, without its features.
     fingerprint_ : str
         SHA-256 of all rows and labels given to `fit`.
+    grouped_ : bool
+        Whether the certificate counts one row of each group.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if fitted on a data frame with text column names.
@@ -72,6 +74,7 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     selection_threshold_: float
     evidence_: Evidence
     fingerprint_: str
+    grouped_: bool
 
     # What a method brings.
 
@@ -160,6 +163,7 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         given = (pair for pair in (selection, certification) if pair is not None)
         parts = (part for pair in given for part in _pair(pair))
         self.fingerprint_ = fingerprint(X, y, *parts)
+        self.grouped_ = groups is not None and certification is None
         self._fit_folds(folds.train, folds.selection, int(random.randint(2**31 - 1)))
         self._fix_rule(folds, numbers)
         return self

@@ -156,6 +156,8 @@ def compare(
         stories = "; ".join(f"{name}: {story}" for name, story in failures.items())
         raise InvalidDataError(f"No method could be fitted. {stories}")
     listed = [results[name] for name in chosen if name in results]
+    for result in listed:
+        result.model.grouped_ = groups is not None
     listed.sort(key=lambda result: -result.certified_throughput)  # stable: as given where equal
     draws = resample_certified_throughput(
         [result.rows for result in listed], alpha, rho, resamples, random

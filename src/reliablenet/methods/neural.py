@@ -249,6 +249,7 @@ class NeuralClassifier(SelectiveClassifier):
         warn_of_missing_classes(folds, self.classes_)
         prints = [_fingerprint(part) for part in (rows, chosen, held)]
         self.fingerprint_ = hashlib.sha256(" ".join(prints).encode()).hexdigest()
+        self.grouped_ = False
         self._fit_folds(rows, chosen, int(random.randint(2**31 - 1)))
         self._fix_rule(folds, np.full(len(folds.certification), -1))
         return self

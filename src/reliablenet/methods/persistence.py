@@ -113,6 +113,7 @@ def save(model: Any, path: str | Path) -> Path:
         "format": FORMAT,
         "versions": versions(),
         "fingerprint": model.fingerprint_,
+        "grouped": model.grouped_,
     }
     if isinstance(core, NeuralClassifier):
         methods.append(core)
@@ -176,6 +177,7 @@ def load(path: str | Path, *, network: NetworkFactory | None = None) -> Any:
         model.evidence_ = Evidence.from_bytes(parts["evidence.safetensors"])
         model.evidence_.check(model.certificate_, len(model.classes_))
         model.fingerprint_ = str(manifest["fingerprint"])
+        model.grouped_ = manifest.get("grouped") is True  # files of 0.1 do not say
     except ReliableNetError:
         raise
     except Exception as error:  # whatever a foreign file makes its readers raise, it is refused

@@ -106,7 +106,7 @@ def model_page(
         state="granted" if certificate.certified else "acting" if acts else "refused",
         verdict=verdict(certificate, acts),
         remedy=remedy(certificate, points),
-        facts=certificate_facts(certificate),
+        facts=certificate_facts(certificate, grouped=model.grouped_),
         certificate_json=certificate.to_json(),
         certificate_hash=json.loads(certificate.to_json())["sha256"],
         scale=budget_scale(certificate),
@@ -132,12 +132,20 @@ def model_page(
     )
 
 
-def certificate_facts(certificate: Certificate) -> list[tuple[str, str, str]]:
+def certificate_facts(
+    certificate: Certificate, *, grouped: bool = False
+) -> list[tuple[str, str, str]]:
     """Return name, value and meaning of each part of a certificate."""
     c = certificate
+    counted = "groups of the certification fold, one row of each, drawn at random: it speaks of "
+    counted += "a random row of a new group"
     return [
         ("K", text.count(c.errors), "rows acted on and wrong"),
-        ("n", text.count(c.n), "rows of the certification fold, seen once"),
+        (
+            "n",
+            text.count(c.n),
+            counted if grouped else "rows of the certification fold, seen once",
+        ),
         ("JCW", text.percent(c.jcw, 2), "observed share acted on and wrong, K / n"),
         (
             "Upper bound",
