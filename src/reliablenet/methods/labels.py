@@ -17,7 +17,9 @@ def check_labels(X: Any, y: Any, name: str) -> NDArray[Any]:
     """Return one label a row as an array, or say which is missing."""
     labels: NDArray[Any] = column_or_1d(as_array(y, "y"), warn=True)
     check_consistent_length(X, labels)
-    missing = pd.isna(labels)
+    # of a list of texts numpy makes NaN a text too
+    mixed = labels.dtype.kind == "U" and isinstance(y, list | tuple)
+    missing = pd.isna(column_or_1d(np.array(y, object)) if mixed else labels)
     if labels.dtype.kind == "f":
         missing |= np.isinf(labels)
     if missing.any():
