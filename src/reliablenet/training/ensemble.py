@@ -49,14 +49,23 @@ class BatchEnsemble(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the members' logits while training, else one vector of logits a row."""
-        hidden = x
-        for layer, weights in enumerate(self.shared):
-            if layer:
-                hidden = hidden * self.before[layer - 1]
-            hidden = functional.relu(weights(hidden) * self.after[layer] + self.bias[layer])
-            hidden = functional.dropout(hidden, self.dropout, self.training)
+        first, *others = self.shared
+        hidden = torch.addcmul(self.bias[0], first(x), self.after[0])
+        hidden = self._drop(functional.relu_(hidden))
+        for layer, weights in enumerate(others, start=1):
+            # The factors go into the weights, of which there are fewer numbers than in a batch.
+            own = self.before[layer - 1].mT * weights.weight.T * self.after[layer]
+            hidden = torch.baddbmm(self.bias[layer], hidden, own)
+            hidden = self._drop(functional.relu_(hidden))
         logits = torch.baddbmm(self.head_bias, hidden, self.head).transpose(0, 1)
         return logits if self.training else average_members(logits)
+
+    def _drop(self, hidden: Tensor) -> Tensor:
+        """Leave units out in training, for a row the same in all members: chance is dear on a CPU."""
+        if not self.training or self.dropout == 0.0:
+            return hidden
+        kept = torch.empty_like(hidden[0]).bernoulli_(1.0 - self.dropout)
+        return hidden * kept.div_(1.0 - self.dropout)
 
 
 def average_members(logits: Tensor) -> Tensor:
