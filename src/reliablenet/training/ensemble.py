@@ -80,7 +80,9 @@ def average_members(logits: Tensor) -> Tensor:
     >>> average_members(torch.tensor([[[0.0, 0.0], [0.0, 100.0]]])).exp()
     tensor([[0.2500, 0.7500]])
     """
-    return torch.log_softmax(logits, -1).logsumexp(1) - math.log(logits.shape[1])
+    # Classes first: over an axis of two that lies last, torch takes five times as long.
+    by_class = torch.log_softmax(logits.permute(2, 1, 0).contiguous(), 0)
+    return (by_class.logsumexp(1) - math.log(logits.shape[1])).T.contiguous()
 
 
 def tabular(
