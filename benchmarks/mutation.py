@@ -157,7 +157,7 @@ def run_tests(folder: Path, tests: list[str], seconds: float) -> str:
             os.environ["PYTHONPATH"] = str(folder / "src")
             import pytest
 
-            code = int(pytest.main([*OPTIONS, *tests], plugins=[FirstFailure()]))
+            code = int(pytest.main([*OPTIONS, *tests], plugins=[QuickestFirst(folder)]))
         except BaseException:
             traceback.print_exc()
         finally:
@@ -170,8 +170,17 @@ def run_tests(folder: Path, tests: list[str], seconds: float) -> str:
     return "killed" if status else "survived"
 
 
-class FirstFailure:
-    """A pytest plugin that ends the process as soon as the verdict is known."""
+class QuickestFirst:
+    """A pytest plugin that runs quick tests first, and ends as soon as the verdict is known."""
+
+    def __init__(self, folder: Path) -> None:
+        self.times = folder.parent / "times.json"  # written once, where nothing is mutated
+        self.known = json.loads(self.times.read_text()) if self.times.exists() else None
+        self.found: dict[str, float] = {}
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        if self.known is not None:
+            items.sort(key=lambda item: self.known.get(item.nodeid, 0.0))
 
     def pytest_collectreport(self, report: Any) -> None:
         self.pytest_runtest_logreport(report)
@@ -180,8 +189,12 @@ class FirstFailure:
         if report.failed:
             print(report.longreprtext)
             leave(1)
+        spent = getattr(report, "duration", 0.0)
+        self.found[report.nodeid] = self.found.get(report.nodeid, 0.0) + spent
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
+        if self.known is None:
+            self.times.write_text(json.dumps(self.found))
         leave(int(exitstatus))
 
 
@@ -241,6 +254,8 @@ def try_module(module: str) -> dict[str, Any]:
                 try_mutant, mutants(module, folder / "original")
             ):
                 outcomes[outcome] += 1
+                if outcomes.total() % 50 == 0:
+                    print(f"{module}: {dict(outcomes)}", flush=True)
                 if outcome == "survived":
                     survivors.append(mutant)
                     print(f"{module}: {mutant.line}\n  survived as {mutant.becomes}", flush=True)
