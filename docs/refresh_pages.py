@@ -167,6 +167,8 @@ def certified_throughput() -> str:
         cells[best] = f"**{cells[best]}**"
         settings = profile.plans[plan]
         name = f"{DATASET_NAMES[settings.dataset]}, alpha {settings.alpha:g}"
+        if "images" in settings.data:  # fewer than there are
+            name += f", {runs.loc[runs['plan'] == plan, 'train_rows'].iloc[0]:,} images"
         shown = [cells.get(method, "-") for method in methods]
         lines.append(f"| {name} | " + " | ".join(shown) + " |")
     return "\n".join(lines) + "\n"
