@@ -213,6 +213,21 @@ def speed() -> str:
     return "\n".join(lines) + "\n"
 
 
+def steps_tried() -> str:
+    """Return how fast other ways to run a step are, as multiples of ours."""
+    found = _measured("steps_tried_results.json")
+    ways = {
+        "compiled_passes": "loss, forward and backward pass as one function under `torch.compile`",
+        "compiled_loss_and_optimiser": "autograd, with loss and optimiser under `torch.compile`",
+        "stacked_seeds": "five seeds stacked into one network (for each seed)",
+    }
+    lines = ["| instead of our step | 1 thread | 2 threads |", "| --- | --: | --: |"]
+    for name, what in ways.items():
+        lines.append(f"| {what} | {found['1'][name]:.2f} | {found['2'][name]:.2f} |")
+    compiling = f"{found['1']['seconds_to_compile']:.0f} s"
+    return "\n".join(lines) + f"\n\nTo compile took {compiling} the first time.\n"
+
+
 def mutation() -> str:
     """Return how many mutants of each module the tests kill."""
     lines = [
@@ -257,6 +272,7 @@ PARTS = (
         "coverage": coverage,
         "mutation": mutation,
         "speed": speed,
+        "steps_tried": steps_tried,
         "two_processes": two_processes,
     }
 )

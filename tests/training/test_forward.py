@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-import threading
-
 import pytest
 import torch
 from torch import nn
 
-from reliablenet.errors import InvalidDataError
 from reliablenet.training import mlp
-from reliablenet.training.forward import IMAGE_CHUNK, TABLE_CHUNK, ahead, evaluate_logits
+from reliablenet.training.forward import IMAGE_CHUNK, TABLE_CHUNK, evaluate_logits
 
 MANY = 20_000
 
@@ -118,25 +115,3 @@ def test_the_networks_mode_is_restored_after_an_exception(rows):
     with pytest.raises(RuntimeError, match="broken"):
         evaluate_logits(network, rows[:5])
     assert all(module.training for module in network.modules())
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_pieces_made_ahead_come_in_their_order_and_so_does_an_error(threads):
-    makers = []
-
-    def pieces():
-        for number in range(5):
-            makers.append(threading.current_thread())
-            yield torch.tensor([number])
-        raise InvalidDataError("row 5")
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        came = []
-        with pytest.raises(InvalidDataError, match="row 5"):
-            came.extend(piece.item() for piece in ahead(pieces()))
-    finally:
-        torch.set_num_threads(before)
-    assert came == [0, 1, 2, 3, 4]
-    assert (set(makers) == {threading.main_thread()}) == (threads == 1)

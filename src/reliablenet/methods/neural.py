@@ -31,7 +31,7 @@ from reliablenet.methods.fold_warnings import warn_of_missing_classes
 from reliablenet.risk.surrogate import M1, M2
 from reliablenet.training import ranks
 from reliablenet.training.ensemble import tabular
-from reliablenet.training.forward import ahead, evaluate_logits
+from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.history import History
 from reliablenet.training.loop import train
 from reliablenet.training.networks import cnn5, mlp, resnet18
@@ -347,11 +347,8 @@ class NeuralClassifier(SelectiveClassifier):
 
     def _outputs(self, X: Any) -> Outputs:
         objective = self._objective()
-        rows = self._encoded_pieces(X)
-        if not isinstance(X, Inputs) and len(X) > ARRAY_ROWS:  # few are not worth a thread
-            rows = ahead(rows)
         # float64: near 1, float32 would merge scores into ties
-        outputs = evaluate_logits(self.network_, rows).double()
+        outputs = evaluate_logits(self.network_, self._encoded_pieces(X)).double()
         proba, score = torch.softmax(objective.logits(outputs), -1), objective.score(outputs)
         return Outputs(proba.cpu().numpy(), None if score is None else score.cpu().numpy())
 

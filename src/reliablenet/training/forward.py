@@ -8,7 +8,6 @@ into a buffer of a fixed number of rows, the rest of which is zero.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import torch
 from torch import Tensor, nn
@@ -56,21 +55,6 @@ def evaluate_logits(network: nn.Module, X: Tensor | Iterable[Tensor]) -> Tensor:
         for module, training in modes:  # one by one: some may be frozen in evaluation mode
             module.training = training
     return torch.cat(outputs)
-
-
-def ahead(pieces: Iterator[Tensor]) -> Iterator[Tensor]:
-    """Yield pieces as they come, the next one made by a second thread while the last is in use.
-
-    Where torch is to keep to one thread, so does this.
-    """
-    if torch.get_num_threads() == 1:
-        yield from pieces
-        return
-    with ThreadPoolExecutor(1) as worker:
-        coming = worker.submit(next, pieces, None)
-        while (piece := coming.result()) is not None:
-            coming = worker.submit(next, pieces, None)
-            yield piece
 
 
 def _regroup(pieces: Iterable[Tensor]) -> Iterator[Tensor]:
