@@ -44,9 +44,9 @@ def for_tables(threshold: str | float, seed: int) -> rn.ReliableClassifier:
 
 TRIALS = (
     Trial('ReliableClassifier, threshold="certified"', partial(reliable, "certified"), 1500),
-    Trial('network="tabular", threshold="certified"', partial(for_tables, "certified"), 1500),
     Trial("ReliableClassifier, threshold=0.8", partial(reliable, 0.8), 1500),
     Trial('ReliableClassifier, threshold="selection"', partial(reliable, "selection"), 4000),
+    Trial('network="tabular", threshold="certified"', partial(for_tables, "certified"), 1500),
     Trial('network="tabular", threshold=0.8', partial(for_tables, 0.8), 1500),
 )
 

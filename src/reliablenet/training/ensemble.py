@@ -89,7 +89,7 @@ def tabular(
     n_features: int,
     n_classes: int,
     *,
-    width: int = 128,
+    width: int = 96,
     depth: int = 2,
     members: int = 8,
     dropout: float = 0.1,
@@ -111,7 +111,7 @@ def tabular(
     Examples
     --------
     >>> sum(p.numel() for p in tabular(10, 2).parameters())
-    24848
+    15568
     """
     sizes = {"n_features": n_features, "width": width, "depth": depth, "members": members}
     for name, value in sizes.items():
