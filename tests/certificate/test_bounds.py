@@ -167,6 +167,7 @@ def test_clopper_pearson_refuses_bad_input(arguments, text):
     ("arguments", "text"),
     [
         ((0.1, 0), "`n` of hoeffding_upper must be at least 1; got 0"),
+        ((0.1, 10.5), "`n` must hold whole numbers; got 10.5"),
         ((0.1, 10, 2), r"`rho` of hoeffding_upper must lie in \(0, 1\); got 2"),
         ((1.2, 10), r"`mean` of hoeffding_upper must lie in \[0, bound\]; got 1.2"),
         ((-0.1, 10), r"`mean` of hoeffding_upper must lie in \[0, bound\]; got -0.1"),
@@ -184,6 +185,7 @@ def test_hoeffding_refuses_bad_input(arguments, text):
     ("changed", "text"),
     [
         ({"n": 0}, "`n` of uniform_slack must be at least 1; got 0"),
+        ({"n": 10.5}, "`n` must hold whole numbers; got 10.5"),
         ({"rho": 1}, r"`rho` of uniform_slack must lie in \(0, 1\); got 1"),
         ({"tau": 0.0}, r"`tau` of uniform_slack must lie in \(0, 1\); got 0.0"),
         ({"n_parameters": 0}, "`n_parameters` of uniform_slack must be at least 1; got 0"),

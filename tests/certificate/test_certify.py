@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 from reliablenet.certificate import Certificate, certify, clopper_pearson_upper
-from reliablenet.certificate.certify import _digest
+from reliablenet.certificate.certify import _digest, count_rows
+from reliablenet.certificate.scored import ScoredRows
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 
@@ -188,6 +189,14 @@ class TestReason:
                 {"errors": 2, "accepted": 9, "n": 40},
                 "2 errors in 40 rows bound JCW by 0.15; alpha 0.05 needs 124 rows",
             ),
+            (
+                {"errors": 0, "alpha": 1e-17},
+                "0 errors in 100 rows bound JCW by 0.0296; alpha 1e-17 needs too many rows",
+            ),
+            (
+                {"errors": 50, "alpha": 1e-14},
+                "50 errors in 100 rows bound JCW by 0.587; alpha 1e-14 needs too many rows",
+            ),
             ({}, "1 error in 100 rows bound JCW by 0.0466, within alpha 0.05"),
             (
                 {"errors": 3},
@@ -201,6 +210,14 @@ class TestReason:
             (
                 {"errors": 0, "accepted": 0, "threshold": math.inf},
                 "the rule accepts no row, so there is nothing to certify",
+            ),
+            (
+                {"errors": 3, "rho": 0.2},
+                "3 errors in 100 rows bound JCW by 0.0545; alpha 0.05 allows 2 errors in 100 rows",
+            ),
+            (
+                {"errors": 6, "alpha": 0.1, "rho": 0.01},
+                "6 errors in 100 rows bound JCW by 0.14; alpha 0.1 allows 3 errors in 100 rows",
             ),
             (
                 {"errors": 1, "accepted": 1, "n": 1},
@@ -223,8 +240,9 @@ class TestReason:
             **PLAIN | {"errors": 0, "n": 59, "accepted": 50, "alpha": 0.04952}
         )
         assert certificate.certified
-        bound, alpha = re.findall(r"0\.[0-9]+", certificate.reason)
-        assert certificate.upper_bound <= float(bound) <= float(alpha)
+        assert (
+            certificate.reason == "0 errors in 59 rows bound JCW by 0.04951, within alpha 0.04952"
+        )
 
 
 class TestJson:
@@ -474,3 +492,10 @@ def test_certify_names_itself_in_errors():
         certify(PROBA[:, 0], LABELS, 0.5)
     with pytest.raises(InvalidParameterError, match="`threshold` of certify must be a number; "):
         certify(PROBA, LABELS, None)
+
+
+@pytest.mark.parametrize("kind", ["fixed", "monotone"])
+def test_counted_rows_become_a_certificate_of_the_kind_asked_for(kind):
+    rows = ScoredRows(np.array([0.6, 0.7, 0.8, 0.9]), np.array([True, True, False, False]), 0.0)
+    expected = Certificate(1, 3, 4, 0.1, 0.2, 0.7, kind)
+    assert count_rows(rows, 0.7, 0.1, 0.2, kind) == expected

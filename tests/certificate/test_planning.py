@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import beta, binom
+from scipy.stats import beta, binom, norm
 
 from reliablenet.certificate import (
     certification_power,
@@ -19,7 +19,7 @@ from reliablenet.certificate import (
     rows_needed,
 )
 from reliablenet.certificate.planning import binomial_cdf, certifiable_jcw
-from reliablenet.errors import InvalidParameterError
+from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 ALPHA = st.floats(0.03, 0.6)
 RHO = st.sampled_from([0.01, 0.05, 0.1, 0.3])
@@ -179,11 +179,10 @@ def test_rows_needed_refuses_an_impossible_power():
         rows_needed(0.05, power=1.0)
 
 
-def test_the_binomial_distribution_is_that_of_scipy_to_its_end():
-    n, k = np.tril_indices(12)
+def test_the_binomial_distribution_is_that_of_scipy():
+    n, k = np.tril_indices(12, -1)
     for p in (0.05, 0.3, 0.9):
         np.testing.assert_allclose(binomial_cdf(k, n, p), binom.cdf(k, n, p), rtol=1e-12)
-    assert binomial_cdf(3, 3, 0.2) == 1.0
 
 
 def test_a_bound_equal_to_alpha_is_within_it():
@@ -192,14 +191,32 @@ def test_a_bound_equal_to_alpha_is_within_it():
     assert largest_certifiable_errors(100, math.nextafter(alpha, 0)) == 2
 
 
-@pytest.mark.parametrize(("errors", "n", "rho"), [(0, 8, 0.05), (0, 29, 0.05), (0, 106, 0.05)])
+@pytest.mark.parametrize("n", [20, 27, 100, 1000])
+def test_a_bound_equal_to_alpha_is_within_it_whichever_count_is_tried_first(n):
+    """Where the bound is alpha, the guess rounds to this count or to the one below."""
+    for errors in range(10):
+        alpha = clopper_pearson_upper(errors, n, 0.05)
+        assert largest_certifiable_errors(n, alpha) == errors
+
+
+@pytest.mark.parametrize("n", [1, 59, 10**6])
+def test_a_budget_too_small_for_a_guess_is_answered_all_the_same(n):
+    """scipy finds no count whose binomial tail is rho, and returns NaN."""
+    assert largest_certifiable_errors(n, 1e-300) == -1
+
+
+@pytest.mark.parametrize(
+    ("errors", "n", "rho"), [(0, 8, 0.05), (0, 29, 0.05), (0, 106, 0.05), (1, 5, 0.01)]
+)
 def test_where_the_tail_rounds_above_rho_the_certificate_still_decides(errors, n, rho):
     """alpha is the very bound of n rows, and yet the binomial tail at alpha exceeds rho."""
     alpha = clopper_pearson_upper(errors, n, rho)
     assert rows_for_errors(errors, alpha, rho) == n
 
 
-@pytest.mark.parametrize(("errors", "n", "rho"), [(1, 16, 0.05), (2, 17, 0.05), (4, 19, 0.1)])
+@pytest.mark.parametrize(
+    ("errors", "n", "rho"), [(1, 16, 0.05), (2, 17, 0.05), (4, 19, 0.1), (2, 15, 0.01)]
+)
 def test_where_the_tail_rounds_below_rho_the_certificate_still_decides(errors, n, rho):
     """alpha lies one float below the bound of n rows, and yet the tail at alpha is within rho."""
     alpha = math.nextafter(clopper_pearson_upper(errors, n, rho), 0)
@@ -287,11 +304,43 @@ def test_certifiable_jcw_checks_its_power():
 
 def test_a_budget_below_what_can_be_counted_is_refused():
     """The search had no end."""
-    with pytest.raises(InvalidParameterError, match="`alpha` of rows_for_errors must be at least"):
+    with pytest.raises(InvalidParameterError) as caught:
         rows_for_errors(0, 5e-324)
+    text = "`alpha` of rows_for_errors must be at least 8.9e-16; got 5e-324."
+    assert str(caught.value) == text
     with pytest.raises(InvalidParameterError, match="`errors` of rows_for_errors"):
         rows_for_errors(2**63, 0.1)
     assert rows_for_errors(0, 1e-12) == pytest.approx(-math.log(0.05) * 1e12, rel=1e-6)
+
+
+def test_the_smallest_budget_and_the_most_errors_are_still_answered():
+    assert rows_for_errors(0, 2.0**-50) == pytest.approx(-math.log(0.05) * 2**50, rel=1e-6)
+    beyond = rows_for_errors(2**49, 0.5) - 2**50  # the normal approximation is good here
+    assert beyond / math.sqrt(2**50) == pytest.approx(norm.ppf(0.95), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("errors", "alpha", "most"), [(2**49 + 1, 0.5, "5.6e+14"), (10**12, 1e-8, "1.1e+07")]
+)
+def test_more_errors_than_can_be_counted_are_refused(errors, alpha, most):
+    """The search had no end, as the rows that it tried overflowed."""
+    with pytest.raises(InvalidParameterError) as caught:
+        rows_for_errors([0, errors], alpha)
+    expected = f"be at most {most} where alpha is {alpha:g}; got [0, {errors}]."
+    assert str(caught.value) == f"`errors` of rows_for_errors must {expected}"
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: rows_for_errors([[1], [1, 2]], 0.05), "errors"),
+        (lambda: certification_power([[1], [1, 2]], 0.05), "n"),
+        (lambda: certification_power(9, 0.05, expected_jcw=[[0.1], [0.1, 0.2]]), "expected_jcw"),
+    ],
+)
+def test_rows_of_unequal_length_are_refused_by_name(call, name):
+    with pytest.raises(InvalidDataError, match=f"^`{name}` must be an array; got a list"):
+        call()
 
 
 @pytest.mark.parametrize("value", [np.timedelta64(1, "D"), np.datetime64("2026-01-01"), "x", 1j])

@@ -8,7 +8,12 @@ import pandas as pd
 import pytest
 import torch
 
-from reliablenet.certificate.scored import class_indices, score_rows
+from reliablenet.certificate.scored import (
+    class_indices,
+    column_indices,
+    score_rows,
+    top_entries,
+)
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 PROBA = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.5, 0.25, 0.25]])
@@ -107,6 +112,15 @@ def test_rows_of_float16_may_miss_the_sum_of_1_a_little():
 
 
 @pytest.mark.parametrize(
+    ("most", "too_far"), [([0.5, 0.499], [0.5, 0.4989]), ([0.501, 0.5], [0.5011, 0.5])]
+)
+def test_a_row_may_miss_the_sum_of_1_by_a_thousandth_and_no_more(most, too_far):
+    assert reduce([most], [0]).score.tolist() == [most[0]]
+    with pytest.raises(InvalidDataError, match="row 0 sums to"):
+        reduce([too_far], [0])
+
+
+@pytest.mark.parametrize(
     ("proba", "text"),
     [
         ([[0.5, math.nan]], r"`proba` of certify must be finite; got nan in row 0, column 1"),
@@ -181,6 +195,29 @@ def test_predictions_that_are_no_labels_are_refused(classes):
 def test_classes_that_do_not_name_the_columns_are_refused(classes, text):
     with pytest.raises(InvalidDataError, match=text):
         reduce(y=["a", "b", "a", "b"], classes=classes)
+
+
+@pytest.mark.parametrize("classes", [[["a", "b"]], ["a", "a"]])
+def test_classes_that_are_no_list_of_labels_are_refused_without_proba_too(classes):
+    with pytest.raises(InvalidDataError, match="`classes` of certify must be distinct labels"):
+        reduce(None, ["a"], score=[1], predicted=["a"], classes=classes)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("y", {}),
+        ("proba", {}),
+        ("score", {}),
+        ("classes", {}),
+        ("score", {"proba": None, "predicted": LABELS}),
+        ("predicted", {"proba": None, "score": [1, 2, 3, 4]}),
+        ("classes", {"proba": None, "score": [1, 2, 3, 4], "predicted": LABELS}),
+    ],
+)
+def test_rows_of_unequal_length_are_refused_by_name(name, arguments):
+    with pytest.raises(InvalidDataError, match=f"^`{name}` must be an array; got a list"):
+        reduce(**arguments | {name: [[1], [1, 2]]})
 
 
 @pytest.mark.parametrize("y", [[], np.zeros((4, 1)), 3])
@@ -313,6 +350,18 @@ def test_labels_become_the_numbers_of_their_columns(kind):
     index = class_indices(names[[2, 0, 1, 1]], names, "certify")
     assert index.tolist() == [2, 0, 1, 1]
     assert index.dtype == np.intp
+
+
+def test_labels_that_have_no_order_become_numbers_too():
+    names = np.array(["a", None, 3], dtype=object)
+    assert class_indices(names[[2, 2, 0, 1]], names, "certify").tolist() == [2, 2, 0, 1]
+
+
+def test_places_are_whole_numbers_whatever_the_labels_are():
+    assert class_indices(np.array([], dtype=object), ["a", "b"], "certify").dtype == np.intp
+    assert column_indices(np.array([1, 0], np.uint8), None, 2, "certify").dtype == np.intp
+    for n_classes in (2, 3):
+        assert top_entries(np.eye(n_classes))[1].dtype == np.intp
 
 
 def test_a_probability_of_nought_and_a_score_of_booleans_are_taken():

@@ -14,6 +14,7 @@ from reliablenet.metrics import (
     excess_area_under_risk_coverage,
     expected_calibration_error,
 )
+from reliablenet.metrics.measures import falling_order
 
 
 def mean_risk(order, wrong) -> float:
@@ -147,6 +148,11 @@ def test_a_calibration_error_needs_probabilities_and_a_bin():
             "got values from 2 to 3.",
         ),
         (
+            lambda: expected_calibration_error([0.5, 1.5], [True, False]),
+            "`confidence` of expected_calibration_error must lie in [0, 1]; "
+            "got values from 0.5 to 1.5.",
+        ),
+        (
             lambda: expected_calibration_error([-0.5, 0.5], [True, False]),
             "`confidence` of expected_calibration_error must lie in [0, 1]; "
             "got values from -0.5 to 0.5.",
@@ -194,3 +200,11 @@ def test_a_confidence_may_lie_at_either_end():
     assert expected_calibration_error([0.0, 1.0], [False, True]) == 0.0
     assert expected_calibration_error([0.0, 1.0], [True, False]) == 1.0
     assert expected_calibration_error([1, 0], [True, True], bins=1) == 0.5
+
+
+def test_rows_of_equal_score_keep_their_order():
+    """So that sums over the rows come out the same to the last bit."""
+    score = np.arange(1000.0) % 3
+    order = falling_order(score)
+    assert score[order].tolist() == sorted(score, reverse=True)
+    assert order.tolist() == sorted(range(1000), key=lambda row: (-score[row], row))

@@ -47,6 +47,14 @@ def test_it_equals_certifying_every_resample_by_itself(n, alpha, digits) -> None
     assert len(np.unique(draws)) > 3
 
 
+@pytest.mark.parametrize("rho", [0.01, 0.3])
+def test_another_level_is_certified_as_it_would_be_by_itself(rho) -> None:
+    rules = rules_of(200, seed=0, digits=2)
+    draws = resample_certified_throughput(rules, 0.1, rho, 20, np.random.RandomState(1))
+    np.testing.assert_allclose(draws, one_by_one(rules, 0.1, rho, 20, seed=1), atol=1e-12)
+    assert draws.any()
+
+
 def test_too_few_rows_for_any_certificate_give_zero() -> None:
     draws = resample_certified_throughput(
         rules_of(58, 0, 15), 0.05, 0.05, 10, np.random.RandomState(0)

@@ -203,6 +203,14 @@ def test_labels_that_are_no_class_index_are_refused(labels):
         violation(torch.zeros(2, 2), torch.tensor(labels), 0.8)
 
 
+@pytest.mark.parametrize("call", [margin, lambda logits, y: violation(logits, y, 0.8)])
+def test_the_last_axis_is_that_of_the_classes(call):
+    """A label may be below the length of another axis and yet be no class."""
+    with pytest.raises(InvalidDataError, match="class indices from 0 to 2; got values from 0 to 3"):
+        call(torch.zeros(2, 4, 3), torch.tensor([[0, 1, 2, 3]] * 2))
+    assert call(torch.zeros(3), torch.tensor(2)).shape == ()
+
+
 def test_what_is_no_tensor_is_refused():
     with pytest.raises(InvalidDataError, match="`logits` must be a Tensor; got ndarray"):
         violation(np.zeros((2, 2)), torch.zeros(2).long(), 0.8)

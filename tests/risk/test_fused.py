@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from reliablenet.risk import psi, violation
+from reliablenet.risk import margin, psi, violation
 from reliablenet.risk.fused import cross_entropy_gradient, log_likelihood, step_gradient
 
 SHAPE = {"m1": 0.5, "m2": 0.3}
@@ -171,3 +171,25 @@ def test_of_two_classes_the_rival_is_the_other_to_the_bit():
     )
     assert torch.equal(two.margin, general.margin)
     torch.testing.assert_close(two.gradient, general.gradient[:, :2], rtol=1e-12, atol=1e-15)
+
+
+def test_constants_lie_where_the_logits_do_whatever_the_default_device():
+    logits, y = draw(3, torch.float64)
+    setting = {"multiplier": 2.0, "scale": 0.05, "threshold": 0.6, "tau": 0.123}  # in no cache yet
+    with torch.device("meta"):
+        step = step_gradient(logits, y, loss_weight=1.0, **setting, **SHAPE)
+    gradient, surrogate = plain_step(logits, y, loss_weight=1.0, **setting, **SHAPE)
+    torch.testing.assert_close(step.gradient, gradient)
+    torch.testing.assert_close(step.psi, surrogate)
+
+
+def test_where_confidence_and_margin_tie_the_gradient_is_that_of_the_margin():
+    """Autograd takes the mean of both; either is right, and a step needs only one."""
+    logits, y = torch.tensor([[0.0, -0.125]]), torch.tensor([0])
+    threshold = torch.softmax(logits, 1).max().item() + 0.125
+    setting = {"multiplier": 1.0, "scale": 1.0, "threshold": threshold, "tau": 0.1}
+    step = step_gradient(logits, y, loss_weight=0.0, **setting, **SHAPE)
+    assert torch.equal(step.confidence - threshold, step.margin)
+    logits.requires_grad_()
+    (expected,) = torch.autograd.grad(psi(margin(logits, y), 0.1), logits)
+    torch.testing.assert_close(step.gradient, expected)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import mpmath
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 from reliablenet.risk import Bracket, bracket, gap, phi, psi, zeta, zeta_reflected
+from reliablenet.risk.surrogate import check_smoothing
 
 TAU = st.floats(1e-4, 0.999)
 
@@ -182,3 +184,14 @@ def test_the_shape_reaches_every_surrogate():
 def test_numbers_of_numpy_make_a_shape_too():
     shape = [np.float32(value) for value in (0.25, 0.5, 0.125)]
     assert zeta(torch.zeros(1), *shape).item() == zeta(torch.zeros(1), 0.25, 0.5, 0.125).item()
+
+
+def test_a_smoothing_level_whose_product_with_m2_is_no_normal_float_is_refused():
+    """The logarithm of the product would lose its digits, and at last be infinite."""
+    tau = 2.0**-1020
+    assert tau * 0.25 == sys.float_info.min
+    assert check_smoothing(tau, 0.5, 0.25) == (tau, 0.5, 0.25)
+    smaller = tau / 2
+    with pytest.raises(InvalidParameterError) as caught:
+        check_smoothing(smaller, 0.5, 0.25, "psi")
+    assert str(caught.value) == f"`tau` of psi must not vanish beside m2; got {smaller!r}."

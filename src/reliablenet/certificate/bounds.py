@@ -45,11 +45,10 @@ def clopper_pearson_upper(errors: ArrayLike, n: ArrayLike, rho: ArrayLike = 0.05
         raise parameter_error("n", "clopper_pearson_upper", "be at least 1", n)
     if np.any(k < 0) or np.any(k > m):
         raise parameter_error("errors", "clopper_pearson_upper", "lie between 0 and n", errors)
-    all_wrong = k == m
-    # A Beta(k+1, m-k) quantile; where k = m the second parameter would be 0 and the bound is 1.
-    bound = betainccinv(k + 1.0, np.where(all_wrong, 1.0, m - k), level)
-    # Below rho of 1e-110, scipy finds no quantile near 1; 1 is always a bound.
-    return _unwrap(np.where(all_wrong | np.isnan(bound), 1.0, bound))
+    # A quantile of Beta(k + 1, m - k). There is none where k = m, and below rho of 1e-110 scipy
+    # finds none near 1: 1 is always a bound.
+    bound = betainccinv(k + 1.0, m - k, level)
+    return _unwrap(np.where(np.isnan(bound), 1.0, bound))
 
 
 def hoeffding_upper(
@@ -141,12 +140,12 @@ def uniform_slack(
     if np.any(d < 1):
         raise parameter_error("n_parameters", owner, "be at least 1", n_parameters)
     constants = {"lipschitz": lipschitz, "radius": radius, "m1": m1}
-    l_g, r, slope = (numbers(name, value, owner) for name, value in constants.items())
-    for name, value in zip(constants, (l_g, r, slope), strict=True):
+    checked = {name: numbers(name, value, owner) for name, value in constants.items()}
+    for name, value in checked.items():
         if not np.all(np.isfinite(value) & (value >= 0)):
             raise parameter_error(name, owner, "be finite and not negative", constants[name])
     m, level, smoothing, d, l_g, r, slope = broadcast(
-        owner, n=m, rho=level, tau=smoothing, n_parameters=d, lipschitz=l_g, radius=r, m1=slope
+        owner, n=m, rho=level, tau=smoothing, n_parameters=d, **checked
     )
     b_tau = 1.0 + slope * smoothing
     with np.errstate(over="ignore"):  # a slack too large for a float is infinite

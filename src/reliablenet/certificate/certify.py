@@ -14,7 +14,7 @@ import numpy as np
 
 from reliablenet._checks import check_count, check_fraction, is_real, parameter_error
 from reliablenet.certificate.bounds import clopper_pearson_upper
-from reliablenet.certificate.planning import largest_certifiable_errors, rows_for_errors
+from reliablenet.certificate.planning import MOST_ROWS, largest_certifiable_errors, rows_for_errors
 from reliablenet.certificate.scored import ScoredRows, score_rows
 from reliablenet.errors import InvalidDataError
 
@@ -123,7 +123,8 @@ class Certificate:
             return f"{bound}, within alpha {self.alpha:g}"
         most = largest_certifiable_errors(self.n, self.alpha, self.rho)
         if most < 0:
-            needed = rows_for_errors(self.errors, self.alpha, self.rho)
+            countable = max(self.errors, 1) <= self.alpha * MOST_ROWS
+            needed = rows_for_errors(self.errors, self.alpha, self.rho) if countable else "too many"
             return f"{bound}; alpha {self.alpha:g} needs {needed} rows"
         limit = f"alpha {self.alpha:g} allows {_count(most, 'error')} in {_count(self.n, 'row')}"
         if self.threshold < math.inf:
@@ -160,7 +161,7 @@ class Certificate:
         True
         """
         values = self.to_dict()
-        return json.dumps(values | {"sha256": _digest(values)}, indent=2, allow_nan=False)
+        return json.dumps(values | {"sha256": _digest(values)}, indent=2)
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:

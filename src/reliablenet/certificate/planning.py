@@ -74,17 +74,17 @@ def rows_for_errors(errors: ArrayLike, alpha: float, rho: float = 0.05) -> Any:
     owner = "rows_for_errors"
     alpha, rho = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
     k = as_array(errors, "errors")
-    if k.dtype.kind not in "iu" or np.any(k < 0) or np.any(k > MOST_ROWS):
+    if k.dtype.kind not in "iu" or np.any(k < 0):
         raise parameter_error("errors", owner, "hold whole numbers of at least 0", errors)
     if alpha < 1.0 / MOST_ROWS:
         raise parameter_error("alpha", owner, f"be at least {1.0 / MOST_ROWS:.2g}", alpha)
+    if np.any(k > alpha * MOST_ROWS):  # the answer is about k / alpha
+        expected = f"be at most {alpha * MOST_ROWS:.2g} where alpha is {alpha:g}"
+        raise parameter_error("errors", owner, expected, errors)
     k = k.astype(np.int64)  # a small type would overflow below
-    refused, granted = k.copy(), 2 * k + 1
+    refused, granted = k, 2 * k + 1
     while np.any(wanting := binomial_cdf(k, granted, alpha) > rho):
-        refused, granted = (
-            np.where(wanting, granted, refused),
-            np.where(wanting, 2 * granted, granted),
-        )
+        granted = np.where(wanting, 2 * granted, granted)
     while np.any(granted - refused > 1):
         middle = (granted + refused) // 2
         enough = binomial_cdf(k, middle, alpha) <= rho
@@ -96,15 +96,12 @@ def rows_for_errors(errors: ArrayLike, alpha: float, rho: float = 0.05) -> Any:
     return int(granted) if granted.ndim == 0 else granted
 
 
-def binomial_cdf(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> NDArray[np.float64]:
-    """Return P(Binomial(n, p) <= k) for 0 <= k <= n.
+def binomial_cdf(k: NDArray[Any], n: NDArray[Any], p: ArrayLike) -> Any:
+    """Return P(Binomial(n, p) <= k) for 0 <= k < n.
 
     The bound of k errors in n rows is within alpha exactly where this is at most rho at p = alpha.
     """
-    k, n = np.broadcast_arrays(np.asarray(k, float), np.asarray(n, float))
-    everything = k >= n
-    below = betaincc(k + 1.0, np.where(everything, 1.0, n - k), p)
-    return np.where(everything, 1.0, below)
+    return betaincc(k + 1.0, n - k, p)
 
 
 def certification_power(
@@ -138,7 +135,7 @@ def certification_power(
         raise parameter_error("expected_jcw", owner, "lie in [0, 1]", expected_jcw)
     sizes, where = np.unique(rows, return_inverse=True)
     most = np.array([largest_certifiable_errors(int(size), alpha, rho) for size in sizes])
-    affordable = most[where].reshape(rows.shape).astype(float)
+    affordable = most[where].reshape(rows.shape)
     chance = np.where(affordable < 0, 0.0, binomial_cdf(affordable.clip(min=0), rows, truth))
     return float(chance) if chance.ndim == 0 else chance
 

@@ -173,7 +173,7 @@ def class_indices(
 def _positions(labels: NDArray[Any], names: NDArray[Any]) -> NDArray[np.intp]:
     """Return the position of each label among the names, -1 where it is not there."""
     if labels.dtype.kind == names.dtype.kind and labels.dtype.kind in "iufU":
-        order = np.argsort(names, kind="stable")
+        order = np.argsort(names)
         place = np.searchsorted(names, labels, sorter=order).clip(max=len(names) - 1)
         found = order[place]
         return np.where(names[found] == labels, found, -1).astype(np.intp)

@@ -146,7 +146,8 @@ def _first_excess_error(rows: ScoredRows, most: int) -> float:
     scores = np.compress(rows.wrong, rows.score)  # a third of the time of indexing by booleans
     if len(scores) <= most:
         return rows.lowest
-    return float(np.partition(scores, len(scores) - 1 - most)[len(scores) - 1 - most])
+    place = len(scores) - 1 - most
+    return float(np.partition(scores, place)[place])
 
 
 def _midway(rows: ScoredRows, most: int) -> float:
@@ -162,7 +163,7 @@ def _midway(rows: ScoredRows, most: int) -> float:
     lowest_accepted = float(above.min())
     middle = excess / 2 + lowest_accepted / 2
     # Neighbouring floats have no middle.
-    return middle if excess < middle <= lowest_accepted else lowest_accepted
+    return middle if middle > excess else lowest_accepted
 
 
 def _largest_count(alpha: float, n: int) -> int:

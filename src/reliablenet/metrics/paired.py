@@ -52,12 +52,12 @@ def resample_certified_throughput(
     result = np.zeros((len(rules), resamples))
     if most < 0:
         return result
-    orders = [np.argsort(-rule.score, kind="stable") for rule in rules]
+    ranked = [(rule, np.argsort(-rule.score)) for rule in rules]
     size = max(1, CHUNK_ENTRIES // n)
     for start in range(0, resamples, size):
         drawn = range(start, min(start + size, resamples))
         weights = np.array([np.bincount(random.randint(n, size=n), minlength=n) for _ in drawn])
-        for number, (rule, order) in enumerate(zip(rules, orders, strict=True)):
+        for number, (rule, order) in enumerate(ranked):
             score, wrong, taken = rule.score[order], rule.wrong[order], weights[:, order]
             ends = np.flatnonzero(np.r_[score[1:] != score[:-1], True])  # ties are taken together
             errors = np.cumsum(taken * wrong, axis=1)[:, ends]

@@ -67,10 +67,10 @@ def cross_entropy_gradient(logits: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     (0.6931, tensor([[ 0.5000, -0.5000]]))
     """
     with torch.inference_mode():
-        log_proba = torch.log_softmax(logits, -1)
+        log_proba = torch.log_softmax(logits, 1)
         loss = torch.nn.functional.nll_loss(log_proba, y)
-        gradient = torch.zeros_like(log_proba).scatter_(-1, y.unsqueeze(-1), -1.0 / len(y))
-        return loss, LOG_SOFTMAX_BACKWARD(gradient, log_proba, -1, logits.dtype)
+        gradient = torch.zeros_like(log_proba).scatter_(1, y.unsqueeze(1), -1.0 / len(y))
+        return loss, LOG_SOFTMAX_BACKWARD(gradient, log_proba, 1, logits.dtype)
 
 
 def step_gradient(
@@ -104,17 +104,17 @@ def step_gradient(
     numbers, slope_factor, weight = _constants(*shared, logits.dtype, logits.device)
     least_confidence, steepness, offset, floor, loss_share, minus_loss_share = numbers
     with torch.inference_mode():
-        own = y.unsqueeze(-1)
-        proba = torch.softmax(logits, -1)
-        confidence, top = proba.max(-1, keepdim=True)
-        if logits.shape[-1] == 2:  # the rival of a class is the other one
+        own = y.unsqueeze(1)
+        proba = torch.softmax(logits, 1)
+        confidence, top = proba.max(1, keepdim=True)
+        if logits.shape[1] == 2:  # the rival of a class is the other one
             rival = own ^ 1
-            margin = logits.gather(-1, rival)
+            margin = logits.gather(1, rival)
         else:
-            margin, rival = logits.scatter(-1, own, -torch.inf).max(-1, keepdim=True)
-        margin.sub_(logits.gather(-1, own))
+            margin, rival = logits.scatter(1, own, -torch.inf).max(1, keepdim=True)
+        margin.sub_(logits.gather(1, own))
         excess = confidence - least_confidence
-        if 1.0 / logits.shape[-1] - threshold < tau * (SIGMOID_FLOOR + math.log(m2 * tau)):
+        if 1.0 / logits.shape[1] - threshold < tau * (SIGMOID_FLOOR + math.log(m2 * tau)):
             excess = torch.maximum(excess, floor)  # or the clamp below would let it pass
         # g, the smaller of the two, cut where the sigmoid comes to nothing
         s = torch.addcmul(offset, torch.clamp(margin, floor, excess), steepness).sigmoid_()
@@ -126,9 +126,9 @@ def step_gradient(
         by_confidence = slope.sub_(by_margin).mul_(confidence)
         # The loss brings -d log p(y). From log p to logits: subtract p times the sum over classes.
         gradient = proba.mul_(loss_share - by_confidence)
-        gradient.scatter_add_(-1, top, by_confidence)
-        gradient.scatter_add_(-1, rival, by_margin)
-        gradient.scatter_add_(-1, own, minus_loss_share - by_margin)
+        gradient.scatter_add_(1, top, by_confidence)
+        gradient.scatter_add_(1, rival, by_margin)
+        gradient.scatter_add_(1, own, minus_loss_share - by_margin)
     return StepGradient(gradient, total, weight, confidence, margin)
 
 
