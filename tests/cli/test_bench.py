@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from reliablenet.bench.protocol import METHODS
 from reliablenet.cli.app import app
 
 ROOT = Path(__file__).parents[2]
@@ -29,9 +30,10 @@ def test_run_status_table(smoke, tmp_path) -> None:
     assert "2 trainings done, 0 runs failed" in result.output
     assert "Nothing to do" in call("run", *smoke, *chosen).output
     status = call("status", *smoke).output.splitlines()
-    assert status[1].split() == ["synthetic_band", "2", "0", "30"]
+    left = 2 * len(METHODS) - 2
+    assert status[1].split() == ["synthetic_band", "2", "0", str(left)]
     counts = json.loads(call("status", *smoke, "--json").stdout)
-    assert counts["synthetic_band"] == {"runs": 2, "failed": 0, "left": 30}
+    assert counts["synthetic_band"] == {"runs": 2, "failed": 0, "left": left}
     again = call("run", *smoke, *chosen, "--json")
     assert json.loads(again.stdout) == {"trainings": 0, "failures": []}
     shown = call("table", *smoke, "--out", str(tmp_path / "tables"))

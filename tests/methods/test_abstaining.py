@@ -150,6 +150,7 @@ def test_a_subclass_may_take_fewer_settings(kind) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"network": "tabular"}, "`network` of {} must have one output a row"),
         ({"score": "margin"}, """`score` of {} must be "native" or "softmax"; got 'margin'"""),
         ({"score": None}, '`score` of {} must be "native" or "softmax"; got None'),
         ({"threshold": 0}, r"`threshold` of {} must lie in \(0, 1\]; got 0"),

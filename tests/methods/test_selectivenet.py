@@ -163,6 +163,7 @@ def test_heads_start_from_different_draws_that_the_seed_decides() -> None:
     for seed in (1, 1, 2):
         estimator = rn.SelectiveNetClassifier()
         estimator.classes_, estimator.input_shape_ = np.arange(2), (10,)
+        estimator.encoder_ = None
         networks.append(estimator._build_network(seed).state_dict())
     first, again, other = networks
     assert all(torch.equal(value, again[name]) for name, value in first.items())

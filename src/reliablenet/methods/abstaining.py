@@ -59,6 +59,14 @@ class AbstainingClassifier(NeuralClassifier):
         score = vars(self)["score"]
         if score not in ("native", "softmax"):
             raise parameter_error("score", type(self).__name__, 'be "native" or "softmax"', score)
+        if self.network == "tabular":
+            raise parameter_error(
+                "network",
+                type(self).__name__,
+                "have one output a row while it is trained, not one for each member",
+                "tabular",
+                'Use "mlp".',
+            )
 
     def _check_threshold(self, threshold: float) -> None:
         if vars(self)["score"] == "softmax":
