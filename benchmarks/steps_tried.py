@@ -136,7 +136,7 @@ def measure(threads: int) -> dict[str, float]:
             seconds = time.perf_counter() - start
             first.setdefault(name, seconds)
             best[name] = min(best[name], seconds) if repeat else math.inf
-    shares = {name: 5 if name == "stacked_seeds" else 1 for name in ways}
+    shares = {name: SEEDS if name == "stacked_seeds" else 1 for name in ways}
     ratios = {name: round(shares[name] * best["ours"] / best[name], 2) for name in ways}
     return ratios | {"seconds_to_compile": round(first["compiled_passes"], 1)}
 

@@ -34,7 +34,9 @@ def test_a_row_in_any_piece_has_the_bits_it_has_alone(model, rows, form, monkeyp
 
 
 @pytest.mark.parametrize("model", ["mlp"], indirect=True)  # the other takes the nearest it knows
-@pytest.mark.parametrize("form", [np.asarray, pd.DataFrame])
+@pytest.mark.parametrize(
+    "form", [np.asarray, pd.DataFrame, lambda X: pd.DataFrame(X, index=np.arange(N)[::-1])]
+)
 def test_an_error_names_the_row_counted_from_the_first(model, rows, form, monkeypatch) -> None:
     monkeypatch.setattr(neural, "FRAME_ROWS", 700)
     X = rows[0].copy()

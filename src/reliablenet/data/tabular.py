@@ -120,6 +120,15 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
             start += len(levels)
         return matrix
 
+    def compact(self, X: Any) -> NDArray[np.float32]:
+        """Return the matrix before a network spreads the columns that have bins; here, none has."""
+        return self.transform(X)
+
+    @property
+    def bins_(self) -> list[int]:
+        """Bins of each column of `compact`; 0 for one that stays as it is."""
+        return [0] * (len(self.numbers_) + sum(map(len, self.levels_)))
+
     def _is_like_fitted(self, X: Any) -> bool:
         """Tell whether rows are an array of numbers, as those were that `fit` saw."""
         places = list(range(len(self.columns_)))
@@ -137,7 +146,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
         Rows are taken in pieces that stay in the cache, which is several times as fast as columns.
         """
         whole = len(self.numbers_) == X.shape[1]
-        # One for each row: of two arrays of a shape numpy takes the difference in half the time.
+        # One for each row: numpy is faster with two arrays of one shape.
         means, scales = (np.tile(v, (ROWS_IN_CACHE, 1)) for v in (self.means_, self.scales_))
         numbers = np.empty_like(means)
         matrix = np.empty((len(X), means.shape[1]), np.float32)

@@ -358,24 +358,19 @@ class NeuralClassifier(SelectiveClassifier):
             yield from map(self._encode, X)
         elif self.encoder_ is None:
             yield self._encode(X)
-        elif isinstance(X, pd.DataFrame):
-            for start in range(0, len(X), FRAME_ROWS):
-                yield self._encode(X.iloc[start : start + FRAME_ROWS])
         else:
-            for start in range(0, len(X), ARRAY_ROWS):
+            frame = isinstance(X, pd.DataFrame)
+            rows, size = (X.iloc, FRAME_ROWS) if frame else (X, ARRAY_ROWS)
+            for start in range(0, len(X), size):
                 try:
-                    piece = self._encode(X[start : start + ARRAY_ROWS])
+                    piece = self._encode(rows[start : start + size])
                 except InvalidDataError:
-                    piece = self._encode(X)  # it tells the row, counted from the first
+                    self._encode(X)  # says the same of the row, counted from the first
+                    raise
                 yield piece
 
     def _encode(self, X: Any) -> Tensor:
-        if isinstance(self.encoder_, PiecewiseEncoder):
-            matrix = self.encoder_.compact(X)  # the network spreads it, batch by batch
-        elif self.encoder_ is not None:
-            matrix = self.encoder_.transform(X)
-        else:
-            matrix = np.asarray(X, np.float32)
+        matrix = np.asarray(X, np.float32) if self.encoder_ is None else self.encoder_.compact(X)
         return torch.from_numpy(matrix).to(self.device)
 
     def _tensors(self, fold: Fold | Stream) -> Rows | Stream:
@@ -390,7 +385,8 @@ class NeuralClassifier(SelectiveClassifier):
         owner = type(self).__name__
         with torch.random.fork_rng([]):  # initialisation draws from torch's global generator
             torch.manual_seed(seed)
-            pieces = isinstance(self.encoder_, PiecewiseEncoder) and Pieces(self.encoder_.bins_)
+            bins = [] if self.encoder_ is None else self.encoder_.bins_
+            pieces = Pieces(bins) if any(bins) else None
             features = pieces.width if pieces else shape[0] if len(shape) == 1 else shape
             network = factory(features, width)
             if not isinstance(network, nn.Module):
