@@ -30,8 +30,8 @@ from robustness_tables import ROBUSTNESS
 from reliablenet import errors
 from reliablenet.bench import load_profile
 from reliablenet.bench.drawing import DATASET_NAMES
-from reliablenet.bench.protocol import METHODS
 from reliablenet.bench.tables import results_frame
+from reliablenet.bench.trainings import METHODS
 
 DOCS = Path(__file__).parent
 README = DOCS.parent / "README.md"

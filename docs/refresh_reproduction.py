@@ -9,7 +9,6 @@ from reproduction_account import contradictions, reproduced, what_helps, why_not
 
 from reliablenet.bench import Store, load_profile
 from reliablenet.bench.figures import FIGURES
-from reliablenet.bench.protocol import METHODS, TRAININGS
 from reliablenet.bench.runner import finished_runs
 from reliablenet.bench.tables import (
     agreement,
@@ -18,6 +17,7 @@ from reliablenet.bench.tables import (
     ranking,
     results_frame,
 )
+from reliablenet.bench.trainings import METHODS, TRAININGS
 from reliablenet.errors import ReliableNetError
 
 DOCS = Path(__file__).parent

@@ -17,8 +17,8 @@ import torch
 import reliablenet as rn
 from reliablenet.bench import PROFILES, Profile
 from reliablenet.bench.drawing import DATASET_NAMES
-from reliablenet.bench.protocol import fit_models
 from reliablenet.bench.tables import TITLES, agreement, paper_values, ranking
+from reliablenet.bench.trainings import fit_models
 from reliablenet.certificate import rows_for_errors
 from reliablenet.certificate.planning import largest_certifiable_errors
 from reliablenet.data import load_dataset

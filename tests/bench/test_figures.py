@@ -19,8 +19,9 @@ from reliablenet.bench.figures import (
     risk_coverage,
     shift_summary,
 )
-from reliablenet.bench.protocol import GRID, METHODS, run_settings
+from reliablenet.bench.protocol import GRID, run_settings
 from reliablenet.bench.store import settings_hash
+from reliablenet.bench.trainings import METHODS
 from reliablenet.errors import InvalidDataError, InvalidParameterError, MissingExtraError
 
 PROFILE = Profile(

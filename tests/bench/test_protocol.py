@@ -9,7 +9,7 @@ import pytest
 
 import reliablenet as rn
 from reliablenet.bench import Plan
-from reliablenet.bench.protocol import build, fit_models
+from reliablenet.bench.trainings import build, fit_models
 from reliablenet.data import load_dataset
 from reliablenet.training.schedule import Schedule
 
@@ -33,8 +33,8 @@ def models():
         ("erm", rn.ERMClassifier(epochs=4)),
         ("erm_early", rn.ERMClassifier(epochs=4, checkpoint="selection")),
         ("warmup", rn.ERMClassifier(epochs=2)),
-        ("reliablenet", rn.ReliableClassifier(checkpoint="selection")),
-        ("reliablenet_last", rn.ReliableClassifier(checkpoint="last")),
+        ("reliablenet", rn.ReliableClassifier(network="mlp", checkpoint="selection")),
+        ("reliablenet_last", rn.ReliableClassifier(network="mlp", checkpoint="last")),
     ],
 )
 def test_shared_trainings_equal_trainings_of_their_own_to_the_bit(models, name, alone) -> None:

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from reliablenet.bench import Plan, Profile, Store, load_profile, pending_jobs, run_jobs
-from reliablenet.bench.protocol import METHODS, TRAININGS
 from reliablenet.bench.runner import count_runs
+from reliablenet.bench.trainings import METHODS, TRAININGS
 from reliablenet.errors import InvalidParameterError
 
+TABLE_METHODS = [method for method in METHODS if not method.startswith("images")]
 TINY = Profile(
     "tiny",
     {
@@ -59,7 +60,7 @@ def finished(tmp_path_factory) -> Path:
 
 def test_every_method_has_a_record_and_nothing_is_left(finished) -> None:
     store = Store(finished)
-    assert {record["method"] for record in store.records()} == set(METHODS)
+    assert {record["method"] for record in store.records()} == set(TABLE_METHODS)
     assert pending_jobs(TINY, store) == []
     assert len(METHODS) == sum(len(methods) for methods in TRAININGS.values())
 
@@ -92,7 +93,7 @@ def test_erm_accepts_everything_as_the_papers_table_has_it(finished) -> None:
 def test_only_what_is_missing_failed_or_changed_is_run_again(finished, tmp_path) -> None:
     store = Store(tmp_path)
     source = Store(finished)
-    for method in METHODS:
+    for method in TABLE_METHODS:
         record = source.read("synthetic_band", method, 0)
         store.write("synthetic_band", method, 0, record, None)
     store.path("synthetic_band", "erm@eps", 0).unlink()
@@ -106,7 +107,7 @@ def test_only_what_is_missing_failed_or_changed_is_run_again(finished, tmp_path)
         ("selectivenet", ("selectivenet",)),
     ]
     other = Profile("tiny", TINY.plans, seeds=(0,), rho=0.1)
-    assert sum(len(job.methods) for job in pending_jobs(other, store)) == len(METHODS)
+    assert sum(len(job.methods) for job in pending_jobs(other, store)) == len(TABLE_METHODS)
 
 
 def test_a_failed_run_leaves_its_error_and_the_others_go_on(tmp_path) -> None:
@@ -124,7 +125,12 @@ def test_images_have_no_methods_for_tables(tmp_path) -> None:
     jobs = pending_jobs(load_profile("paper"), Store(tmp_path), ["cifar10"], seeds=[0])
     tables = {"boosting", "boosting_all", "tabular", "tabular_constrained"}
     assert {job.training for job in jobs} == set(TRAININGS) - tables
-    assert count_runs(load_profile("paper"), Store(tmp_path))["cifar10"][2] == 5 * 15
+    assert count_runs(load_profile("paper"), Store(tmp_path))["cifar10"][2] == 5 * 17
+
+
+def test_tables_have_no_methods_for_images(tmp_path) -> None:
+    jobs = pending_jobs(load_profile("paper"), Store(tmp_path), ["adult"], seeds=[0])
+    assert {job.training for job in jobs} == set(TRAININGS) - {"images", "images_augmented"}
 
 
 def test_ablations_run_only_when_they_are_named(tmp_path) -> None:

@@ -64,7 +64,7 @@ def test_inspect_shows_what_a_model_file_holds(trained, compared, loans, call) -
     result = call("inspect", loans / "model.rnet", "--json")
     found = json.loads(result.stdout)
     assert found["method"] == "ReliableClassifier"
-    assert found["network"]["name"] == "mlp"
+    assert found["network"]["name"] == "tabular"
     assert found["features"]["numbers"] == ["debt", "member"]
     assert found["features"]["left_out"]["same"] == "it does not vary"
     assert found["classes"] == ["no", "yes"]

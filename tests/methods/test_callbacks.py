@@ -42,7 +42,7 @@ class Recorder:
 
 def test_a_callback_sees_every_epoch_and_a_working_model() -> None:
     recorder = Recorder()
-    model = quick(rn.ReliableClassifier).set_callbacks(recorder)
+    model = quick(rn.ReliableClassifier, network="mlp").set_callbacks(recorder)
     fit_quietly(model, BAND.X, BAND.y)
     assert [epoch["epoch"] for epoch in recorder.epochs] == list(range(1, 8))
     assert recorder.scores[-1] > 0.6

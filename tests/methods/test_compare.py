@@ -207,8 +207,11 @@ def test_tables_with_text_and_gaps_and_string_labels_of_ten_classes() -> None:
 
 
 def test_default_methods_hold_the_papers_and_boosting() -> None:
-    assert len(ALL) == 9
-    assert {"reliablenet", "erm", "boosting", "selectivenet", "deep_gamblers"} <= set(ALL)
+    assert len(ALL) == 10
+    assert {"erm", "boosting", "selectivenet", "deep_gamblers"} <= set(ALL)
+    ours, paper = (default_methods()[name] for name in ("reliablenet", "reliablenet_paper"))
+    assert (ours.network, ours.schedule) == ("tabular", "adaptive")
+    assert (paper.network, paper.schedule) == ("mlp", "paper")
 
 
 @pytest.mark.parametrize(

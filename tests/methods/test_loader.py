@@ -19,7 +19,7 @@ from reliablenet.errors import FoldWarning, InvalidDataError, InvalidParameterEr
 
 SHORT = rn.Schedule(warmup_epochs=3, epochs_per_stage=2, max_stages=2, tau=0.05)
 METHODS = [
-    rn.ReliableClassifier(schedule=SHORT, random_state=0),
+    rn.ReliableClassifier(network="mlp", schedule=SHORT, random_state=0),
     rn.ERMClassifier(epochs=5, random_state=0),
     rn.SelectiveNetClassifier(epochs=5, random_state=0),
     rn.DeepGamblersClassifier(epochs=5, warmup_epochs=2, random_state=0),
@@ -42,7 +42,7 @@ def data(folds) -> dict[str, TensorDataset]:
 
 @pytest.fixture(scope="module")
 def fitted(data) -> rn.ReliableClassifier:
-    clf = rn.ReliableClassifier(schedule=SHORT, random_state=0)
+    clf = rn.ReliableClassifier(network="mlp", schedule=SHORT, random_state=0)
     return clf.fit(data["train"], selection=data["selection"], certification=data["certification"])
 
 
@@ -99,7 +99,7 @@ def test_folds_may_be_arrays_datasets_or_loaders(fitted, data, folds):
         ((chosen.X, chosen.y), held),
         (DataLoader(data["selection"], 100), DataLoader(data["certification"], 999)),
     ):
-        clf = rn.ReliableClassifier(schedule=SHORT, random_state=0)
+        clf = rn.ReliableClassifier(network="mlp", schedule=SHORT, random_state=0)
         assert_same(
             clf.fit(data["train"], selection=selection, certification=certification), fitted
         )
@@ -144,6 +144,7 @@ def test_a_killed_fit_goes_on(data, fitted, tmp_path):
 
     given = {"selection": data["selection"], "certification": data["certification"]}
     settings = {
+        "network": "mlp",
         "schedule": SHORT,
         "random_state": 0,
         "checkpoint_file": tmp_path / "run.safetensors",
@@ -215,7 +216,7 @@ def test_rows_to_decide_on_must_have_an_order_and_the_shape_of_training(fitted, 
 
 def refused(error, match, X, **given):
     with pytest.raises(error, match=match):
-        rn.ReliableClassifier(schedule=SHORT, random_state=0).fit(X, **given)
+        rn.ReliableClassifier(network="mlp", schedule=SHORT, random_state=0).fit(X, **given)
 
 
 def test_labels_come_with_the_rows(data, folds):

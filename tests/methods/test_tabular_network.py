@@ -28,8 +28,7 @@ def table(n, seed):
 
 
 def tabular(**settings):
-    chosen = {"network": "tabular", "schedule": "adaptive", "random_state": 0, "verbose": False}
-    return rn.ReliableClassifier(0.1, **chosen | settings)
+    return rn.ReliableClassifier(0.1, **{"random_state": 0, "verbose": False} | settings)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +42,7 @@ def test_it_learns_what_bends_and_certifies_more_than_the_papers_network(fitted)
     X, y = table(3000, 0)
     new, truth = table(20_000, 1)
     paper = rn.ReliableClassifier(
-        0.1, schedule=rn.Schedule(max_stages=3), random_state=0, verbose=False
+        0.1, network="mlp", schedule=rn.Schedule(max_stages=3), random_state=0, verbose=False
     )
     paper.fit(X, y)
     assert isinstance(fitted.network_[1], BatchEnsemble)
@@ -106,7 +105,9 @@ def test_several_classes_and_a_plain_array():
 
 def test_settings_of_the_optimiser_are_the_networks_own_unless_given():
     assert tabular()._optimisation() == Optimisation.tabular()
-    assert rn.ReliableClassifier()._optimisation() == Optimisation()
+    assert rn.ReliableClassifier()._optimisation() == Optimisation.tabular()
+    assert rn.ReliableClassifier(network="mlp")._optimisation() == Optimisation()
+    assert rn.ReliableClassifier(network="cnn5")._optimisation() == Optimisation.images()
     given = tabular(learning_rate=0.5, batch_size=32)._optimisation()
     assert (given.learning_rate, given.batch_size, given.averaging) == (0.5, 32, 0.99)
 

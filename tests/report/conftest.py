@@ -31,7 +31,7 @@ def rows() -> tuple[pd.DataFrame, np.ndarray]:
 
 @pytest.fixture(scope="session")
 def model(rows) -> rn.ReliableClassifier:
-    return fit_quietly(quick(rn.ReliableClassifier, alpha=0.08), *rows)
+    return fit_quietly(quick(rn.ReliableClassifier, alpha=0.09), *rows)
 
 
 @pytest.fixture(scope="session")

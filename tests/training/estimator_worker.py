@@ -12,6 +12,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -29,7 +30,7 @@ from reliablenet.errors import (
     NotCertifiedWarning,
     TrainingDivergedError,
 )
-from reliablenet.training import ranks
+from reliablenet.training import Optimisation, ranks
 from reliablenet.training.rows import index_batches
 
 BATCH = 128  # of all ranks together
@@ -53,13 +54,42 @@ def folds() -> dict[str, TensorDataset]:
 
 
 def classifier(**settings) -> rn.ReliableClassifier:
-    given = {"batch_size": BATCH // ranks.world(), "schedule": SCHEDULE, "random_state": 0}
+    given = {
+        "network": "mlp",
+        "batch_size": BATCH // ranks.world(),
+        "schedule": SCHEDULE,
+        "random_state": 0,
+    }
     return rn.ReliableClassifier(**given | settings)
 
 
 def fit_arrays(folder: Path) -> rn.ReliableClassifier:
     X, y = rows(1001).tensors
     return classifier().fit(X.numpy(), y.numpy())
+
+
+def fit_defaults(folder: Path) -> rn.ReliableClassifier:
+    """An ensemble with dropout and averaged weights, stopped early and fitted anew."""
+    X, y = rows(1001).tensors
+    return rn.ReliableClassifier(random_state=0).fit(X.numpy(), y.numpy())
+
+
+class Averaged(rn.ReliableClassifier):
+    """A network with running statistics, averaged with its weights."""
+
+    def _optimisation(self) -> Optimisation:
+        return replace(super()._optimisation(), averaging=0.9)
+
+
+def fit_statistics(folder: Path) -> rn.ReliableClassifier:
+    X, y = rows(1001).tensors
+
+    def normalised(n_features: int, n_classes: int) -> nn.Module:
+        layers = nn.Linear(n_features, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, n_classes)
+        return nn.Sequential(*layers)
+
+    model = Averaged(network=normalised, schedule=SCHEDULE, random_state=0)
+    return model.fit(X.numpy(), y.numpy())
 
 
 def fit_dataset(folder: Path) -> rn.ReliableClassifier:

@@ -46,6 +46,18 @@ def test_the_networks_own_weights_come_back_even_after_an_error():
     assert torch.equal(layer.weight, before)
 
 
+def test_running_statistics_are_averaged_with_the_weights_they_belong_to():
+    layer = nn.BatchNorm1d(2)
+    mean = WeightAverage(layer, 0.9)
+    layer(torch.tensor([[0.0, 10.0], [2.0, 30.0]]))  # running mean 0.1 (1, 20), by torch's momentum
+    mean.update()
+    past = 2 / 11
+    with mean.in_place():
+        torch.testing.assert_close(layer.running_mean, (1 - past) * torch.tensor([0.1, 2.0]))
+        assert layer.num_batches_tracked == 1  # counts are counts
+    torch.testing.assert_close(layer.running_mean, torch.tensor([0.1, 2.0]))
+
+
 def test_training_measures_and_keeps_the_average(folds, new_network):
     """The plain weights of the last epoch are another network, with another loss."""
     seen = []
@@ -59,9 +71,11 @@ def test_training_measures_and_keeps_the_average(folds, new_network):
     history = train(
         network, *folds, **settings, optimisation=Optimisation(averaging=0.9), after_epoch=look
     )
+    assert all(torch.equal(value, seen[-1][name]) for name, value in network.state_dict().items())
     plain = new_network()
-    train(plain, *folds, **settings)
-    assert all(torch.equal(value, seen[-1][name]) for name, value in plain.state_dict().items())
+    alone = train(plain, *folds, **settings)
+    # the weights take the same path, averaged or not
+    assert [one.loss for one in history.records] == [one.loss for one in alone.records]
     loss = nn.functional.cross_entropy(
         evaluate_logits(network, folds[1].X).double(), folds[1].y
     ).item()

@@ -17,6 +17,8 @@ WORKER = Path(__file__).with_name("estimator_worker.py")
 EXAMPLE = Path(__file__).parents[2] / "examples" / "distributed.py"
 TRAINED = (
     "arrays",
+    "defaults",
+    "statistics",
     "dataset",
     "loader",
     "unequal_loaders",
@@ -76,7 +78,8 @@ def test_both_ranks_hold_the_same_model_to_the_bit(folder, name):
     for key in ("training_threshold", "threshold", "certificate", "fingerprint", "stopped"):
         assert first[key] == second[key], key
     assert json.dumps(first) == json.dumps(second)  # NaN is NaN
-    assert max(first["multipliers"]) > 0
+    # The schedule of the defaults finds that the constraint is not needed here.
+    assert (max(first["multipliers"]) > 0) == (name != "defaults")
 
 
 @pytest.mark.parametrize("name", ["arrays", "dataset", "loader", "unequal_loaders"])

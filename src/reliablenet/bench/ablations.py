@@ -8,9 +8,8 @@ from functools import partial
 from reliablenet._checks import parameter_error
 from reliablenet.data import TabularEncoder
 from reliablenet.methods import ReliableClassifier
-from reliablenet.methods.neural import NetworkFactory
+from reliablenet.methods.architectures import Architecture
 from reliablenet.training.ensemble import tabular
-from reliablenet.training.optimisation import Optimisation
 
 PARTS = ("encoding", "ensemble", "average", "folds")
 
@@ -28,7 +27,6 @@ class AblatedClassifier(ReliableClassifier):
     """
 
     _: KW_ONLY
-    network: str | NetworkFactory = "tabular"
     without: str = "encoding"
 
     def _check_settings(self) -> None:
@@ -38,15 +36,15 @@ class AblatedClassifier(ReliableClassifier):
                 "without", "AblatedClassifier", f"be one of {PARTS}", self.without
             )
 
-    def _encoder(self) -> TabularEncoder:
-        return TabularEncoder() if self.without == "encoding" else super()._encoder()
-
-    def _factory(self) -> NetworkFactory:
-        return partial(tabular, members=1) if self.without == "ensemble" else super()._factory()
-
-    def _optimisation(self) -> Optimisation:
-        full = super()._optimisation()
-        return replace(full, averaging=0.0) if self.without == "average" else full
+    def _architecture(self) -> Architecture:
+        full = super()._architecture()
+        if self.without == "encoding":
+            return replace(full, encoder=TabularEncoder)
+        if self.without == "ensemble":
+            return replace(full, factory=partial(tabular, members=1))
+        if self.without == "average":
+            return replace(full, optimisation=replace(full.optimisation, averaging=0.0))
+        return full
 
     def _refits(self) -> bool:
         return self.without != "folds" and super()._refits()

@@ -36,6 +36,8 @@ METHOD_NAMES = {
     "tabular_free@eps": "Network for tables at eps*, no constraint",
     "tabular@eps": "Network for tables at eps*",
     "tabular_constrained+certified": "Network for tables, constrained, certified",
+    "images+certified": "Averaged and stopped early, certified",
+    "images_augmented+certified": "The same on augmented images, certified",
 }
 DATASET_NAMES = {
     "synthetic_band": "Synthetic Band",

@@ -28,9 +28,10 @@ from reliablenet.bench.drawing import (
 )
 from reliablenet.bench.geometry import PLAN, confidence_by_distance, geometry
 from reliablenet.bench.profiles import Profile
-from reliablenet.bench.protocol import GRID, METHODS
+from reliablenet.bench.protocol import GRID
 from reliablenet.bench.runner import finished_runs
 from reliablenet.bench.store import Store
+from reliablenet.bench.trainings import METHODS
 from reliablenet.errors import InvalidDataError
 
 PAPER_METHODS = (

@@ -11,7 +11,7 @@ import pandas as pd
 from reliablenet._checks import check_count
 from reliablenet.bench.drawing import StudyFigure, new_panels
 from reliablenet.bench.profiles import PROFILES, Plan
-from reliablenet.bench.protocol import fit_models
+from reliablenet.bench.trainings import fit_models
 from reliablenet.data import Dataset, load_dataset
 from reliablenet.data.synthetic_band import SyntheticBand
 from reliablenet.errors import ConstraintWarning, NotCertifiedWarning

@@ -1,4 +1,4 @@
-"""Protocol: what is trained, which rules are made of it, and what is measured of each.
+"""Protocol: which rules are made of a training, and what is measured of each.
 
 A *training* is one fit; a *method* is a rule made of it. All methods of a training share its fit.
 The operating point of a method is fixed before its certification fold is opened, except for the
@@ -12,96 +12,46 @@ import platform
 import re
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
-from functools import lru_cache, partial
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import sklearn
 import torch
 from numpy.typing import NDArray
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.pipeline import make_pipeline
-from torch import nn
 
 from reliablenet._version import __version__
-from reliablenet.bench import ablations
-from reliablenet.bench.ablations import AblatedClassifier
 from reliablenet.bench.profiles import Plan
-from reliablenet.bench.snapshots import Snapshots, with_weights
 from reliablenet.bench.store import settings_hash
+from reliablenet.bench.trainings import find_eps, fit_models, fit_on, own_settings
 from reliablenet.certificate import Certificate
 from reliablenet.certificate.certify import count_rows
 from reliablenet.certificate.scored import score_rows
 from reliablenet.certificate.threshold import certify_monotone
-from reliablenet.data import Dataset, Fold, TabularEncoder, load_dataset
+from reliablenet.data import Dataset, Fold, load_dataset
 from reliablenet.methods import (
-    CertifiedThreshold,
     ConformalRiskControl,
-    DeepGamblersClassifier,
-    ERMClassifier,
-    ReliableClassifier,
     SelectiveClassifier,
-    SelectiveNetClassifier,
     TemperatureScaling,
 )
 from reliablenet.methods.decisions import Outputs
 from reliablenet.methods.wrapping import WrappingClassifier
 from reliablenet.metrics import evaluate, risk_coverage_curve
-from reliablenet.training.forward import evaluate_logits
-from reliablenet.training.networks import cnn5, mlp, resnet18
-from reliablenet.training.optimisation import Optimisation
-from reliablenet.training.schedule import Schedule
-from reliablenet.training.thresholds import training_threshold
 
-# Training: the methods made of it. "@eps" acts at eps*, "+certified" at a certified threshold.
-# "tabular" is our default for tables, "tabular_constrained" the same at eps* as a fixed threshold.
-TRAININGS = {
-    "erm": (
-        "erm",
-        "erm@eps",
-        "erm+certified",
-        "temperature",
-        "temperature@eps",
-        "confidence_threshold",
-        "conformal_risk_control",
-        "warmup@eps",
-        "erm_early+certified",
-    ),
-    "selectivenet": ("selectivenet",),
-    "deep_gamblers": ("deep_gamblers",),
-    "reliablenet": (
-        "reliablenet@eps",
-        "reliablenet+certified",
-        "reliablenet_last@eps",
-        "reliablenet_last+certified",
-    ),
-    "boosting": ("boosting+certified",),
-    "boosting_all": ("boosting_all+certified",),  # on training and selection rows
-    "tabular": ("tabular+certified", "tabular_free@eps"),
-    "tabular_constrained": ("tabular@eps", "tabular_constrained+certified"),
-}
-# Only run when they are named.
-ABLATIONS = {f"tabular-{part}": (f"tabular-{part}+certified",) for part in ablations.PARTS}
 WRAPPERS: dict[str, type[WrappingClassifier]] = {
     "temperature": TemperatureScaling,
     "conformal_risk_control": ConformalRiskControl,
 }
-METHODS = tuple(method for methods in TRAININGS.values() for method in methods)
-NEED_A_TABLE = ("boosting", "tabular")  # what the names of such trainings and methods begin with
 GRID = np.linspace(0.005, 1.0, 200)  # coverages at which curves are stored
-NETWORKS: dict[str, Callable[..., nn.Module]] = {"mlp": mlp, "cnn5": cnn5, "resnet18": resnet18}
 Run = tuple[dict[str, Any], NDArray[np.float32] | None]
 
 
 def run_settings(plan: Plan, method: str, seed: int, rho: float) -> dict[str, Any]:
     """Return all that decides the outcome of a run, as JSON can hold it."""
-    own = {}
-    if method.startswith("tabular"):  # its settings may still change
-        own = {"optimisation": asdict(Optimisation.tabular()), "schedule": asdict(_adaptive(plan))}
-    return {"method": method, "seed": seed, "rho": rho} | asdict(plan) | own
+    settings = {"method": method, "seed": seed, "rho": rho} | asdict(plan)
+    return settings | own_settings(plan, method)
 
 
 def run_training(
@@ -140,77 +90,6 @@ def failed_runs(
     }
 
 
-def fit_models(
-    plan: Plan, training: str, dataset: Dataset, seed: int, rho: float
-) -> dict[str, SelectiveClassifier]:
-    """Fit once; return by name the classifiers that the weights of several epochs make.
-
-    ERM after the epochs of the warm-up is the warmed-up network, to the bit.
-    """
-    model = build(plan, training, seed, rho)
-    if training in ("tabular", "tabular_constrained"):
-        warm = build(plan, "warmup", seed, rho)
-        _fit(warm, dataset)
-        if training == "tabular_constrained":
-            model.set_params(threshold=_eps({"warmup": warm}, dataset.folds.selection))
-        _fit(model, dataset)
-        return {training: model, "warmup": warm}
-    snapshots = Snapshots(plan.warmup_epochs)
-    if training in ("erm", "reliablenet"):
-        model.set_callbacks(snapshots)
-    _fit(model, dataset, join=training == "boosting_all")
-    if training == "erm":
-        return {
-            "erm": with_weights(model, snapshots.last),
-            "warmup": with_weights(model, snapshots.early),
-            "erm_early": model,
-        }
-    if training == "reliablenet":
-        return {"reliablenet": model, "reliablenet_last": with_weights(model, snapshots.last)}
-    return {training: model}
-
-
-def build(plan: Plan, training: str, seed: int, rho: float) -> Any:
-    """Return the estimator of a training, unfitted; it keeps the weights that selection chooses."""
-    shared: dict[str, Any] = {"alpha": plan.alpha, "rho": rho, "random_state": seed}
-    if training.startswith("boosting"):
-        trees = HistGradientBoostingClassifier(random_state=seed)
-        return CertifiedThreshold(make_pipeline(TabularEncoder(), trees), **shared)
-    if training.startswith("tabular"):
-        shared |= {"network": "tabular", "schedule": _adaptive(plan), "verbose": False}
-        part = training.partition("-")[2]
-        return AblatedClassifier(**shared, without=part) if part else ReliableClassifier(**shared)
-    width = {} if plan.width is None else {"width": plan.width}
-    shared |= {"network": partial(NETWORKS[plan.network], **width), "verbose": False}
-    if training == "reliablenet":
-        schedule = Schedule(
-            warmup_epochs=plan.warmup_epochs,
-            epochs_per_stage=plan.epochs_per_stage,
-            max_stages=plan.max_stages,
-            above_floor=False,  # the stopping rule as the paper writes it
-        )
-        return ReliableClassifier(**shared, schedule=schedule)
-    if training == "selectivenet":
-        return SelectiveNetClassifier(**shared, epochs=plan.epochs)
-    if training == "deep_gamblers":
-        return DeepGamblersClassifier(
-            **shared, epochs=plan.epochs, warmup_epochs=plan.warmup_epochs
-        )
-    if training == "warmup":
-        return ERMClassifier(**shared, epochs=plan.warmup_epochs)
-    return ERMClassifier(**shared, epochs=plan.epochs, checkpoint="selection")
-
-
-def _adaptive(plan: Plan) -> Schedule:
-    """Return our own schedule, with no phase longer than the training of ERM."""
-    full = Schedule.adaptive()
-    return replace(
-        full,
-        warmup_epochs=min(full.warmup_epochs, plan.epochs),
-        epochs_per_stage=min(full.epochs_per_stage, plan.epochs),
-    )
-
-
 class _Remembering:
     """A fitted classifier that keeps its outputs on the rows it met last: many rules ask for them."""
 
@@ -232,17 +111,6 @@ class _Remembering:
 @lru_cache(maxsize=1)  # a worker runs the trainings of one dataset and seed one after the other
 def _dataset(name: str, seed: int, settings: tuple[tuple[str, Any], ...]) -> Dataset:
     return load_dataset(name, seed, **dict(settings))
-
-
-def _fit(model: SelectiveClassifier, dataset: Dataset, *, join: bool = False) -> None:
-    """Fit on the folds of a dataset; joined, the selection rows are training rows too."""
-    folds = dataset.folds
-    X, y = folds.train.X, folds.train.y
-    if join:
-        other = folds.selection
-        X = pd.concat([X, other.X]) if isinstance(X, pd.DataFrame) else np.concatenate([X, other.X])
-        y = np.concatenate([y, other.y])
-    model.fit(X, y, selection=folds.selection, certification=folds.certification)
 
 
 @dataclass(frozen=True)
@@ -271,11 +139,11 @@ def _fix_rules(
         if name in WRAPPERS:
             if name not in wrapped:
                 wrapped[name] = WRAPPERS[name](model, plan.alpha, rho)
-                _fit(wrapped[name], dataset)
+                fit_on(wrapped[name], dataset)
             model = wrapped[name]
         threshold = None
         if method.endswith("@eps"):
-            threshold = _eps(models, dataset.folds.selection)
+            threshold = find_eps(models, dataset.folds.selection)
         elif method == "erm":  # accepts everything, as the paper's table has it
             threshold = 0.0
         elif not method.endswith("+certified"):
@@ -292,17 +160,6 @@ def _fix_rules(
             certificate = count_rows(rows, threshold, plan.alpha, rho, "fixed")
         rules[method] = _Rule(model, certificate.threshold, certificate)
     return rules
-
-
-def _eps(models: dict[str, Any], selection: Fold) -> float:
-    """Return eps*, which the warmed-up network of this seed sets on the selection fold."""
-    if "reliablenet" in models:
-        threshold: float = models["reliablenet"].training_threshold_
-        return threshold
-    warm = models["warmup"]
-    logits = evaluate_logits(warm.network_, warm._encode(selection.X))
-    labels = torch.from_numpy(np.searchsorted(warm.classes_, selection.y))
-    return training_threshold(logits, labels, Schedule().threshold_quantile)
 
 
 def _measure_rules(

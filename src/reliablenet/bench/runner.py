@@ -17,17 +17,9 @@ from joblib import Parallel, delayed
 
 from reliablenet._checks import check_count, parameter_error
 from reliablenet.bench.profiles import Plan, Profile
-from reliablenet.bench.protocol import (
-    ABLATIONS,
-    METHODS,
-    NEED_A_TABLE,
-    TRAININGS,
-    Run,
-    failed_runs,
-    run_settings,
-    run_training,
-)
+from reliablenet.bench.protocol import Run, failed_runs, run_settings, run_training
 from reliablenet.bench.store import Store, settings_hash
+from reliablenet.bench.trainings import ABLATIONS, METHODS, TRAININGS, suits
 from reliablenet.errors import MissingExtraError
 
 WORKER_LOST = "WorkerLost: the process was killed, as a system does that is short of memory"
@@ -78,7 +70,7 @@ def pending_jobs(
         for name in chosen:
             plan = profile.plans[name]
             for training, made in (TRAININGS | ABLATIONS).items():
-                if training.startswith(NEED_A_TABLE) and not plan.boosting:
+                if not suits(training, plan):
                     continue
                 missing = tuple(
                     method
@@ -94,7 +86,7 @@ def count_runs(profile: Profile, store: Store) -> dict[str, tuple[int, int, int]
     """Return for each plan how many runs are finished, failed, and left to do (failed ones too)."""
     counts = {}
     for name, plan in profile.plans.items():
-        methods = [m for m in METHODS if plan.boosting or not m.startswith(NEED_A_TABLE)]
+        methods = [method for method in METHODS if suits(method, plan)]
         done = sum(len(finished_runs(store, profile, name, method)) for method in methods)
         records = [store.read(name, m, seed) for m in methods for seed in profile.seeds]
         failed = sum(record is not None and "error" in record for record in records)

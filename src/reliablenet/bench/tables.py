@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 
 from reliablenet.bench.profiles import Profile
-from reliablenet.bench.protocol import GRID, METHODS
+from reliablenet.bench.protocol import GRID
 from reliablenet.bench.runner import finished_runs
 from reliablenet.bench.store import Store
+from reliablenet.bench.trainings import METHODS
 from reliablenet.errors import InvalidDataError
 
 # Column of our table: where its value lies in a record.

@@ -26,8 +26,12 @@ def train(
         ),
     ] = "certified",
     network: Annotated[
-        str, typer.Option(envvar="RELIABLENET_NETWORK", help="The network; mlp for tables.")
-    ] = "mlp",
+        str,
+        typer.Option(
+            envvar="RELIABLENET_NETWORK",
+            help="The network: tabular, or mlp (that of the paper).",
+        ),
+    ] = "tabular",
     drop: options.Drop = "",
     group: options.Group = "",
     seed: options.Seed = 0,

@@ -52,6 +52,7 @@ def default_methods() -> dict[str, SelectiveClassifier]:
     boosting = make_pipeline(TabularEncoder(), HistGradientBoostingClassifier())
     return {
         "reliablenet": ReliableClassifier(),
+        "reliablenet_paper": ReliableClassifier(network="mlp", schedule="paper"),
         "erm": erm,
         "erm_early_stopped": ERMClassifier(checkpoint="selection"),
         "boosting": CertifiedThreshold(boosting),

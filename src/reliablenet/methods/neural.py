@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -21,36 +21,33 @@ from torch import Tensor, nn
 from reliablenet._checks import parameter_error
 from reliablenet._warn import warn_user
 from reliablenet.data.folds import Fold, Folds
-from reliablenet.data.piecewise import PiecewiseEncoder
 from reliablenet.data.tabular import TabularEncoder
 from reliablenet.errors import ConstraintWarning, InvalidDataError
+from reliablenet.methods.architectures import (
+    Architecture,
+    NetworkFactory,
+    build_network,
+    check_inputs,
+    find_architecture,
+)
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.decisions import Outputs
 from reliablenet.methods.evidence import fingerprint
 from reliablenet.methods.fold_warnings import warn_of_missing_classes
 from reliablenet.risk.surrogate import M1, M2
 from reliablenet.training import ranks
-from reliablenet.training.ensemble import tabular
+from reliablenet.training.augmentation import check_augment, check_images
 from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.history import History
 from reliablenet.training.loop import train
-from reliablenet.training.networks import cnn5, mlp, resnet18
 from reliablenet.training.objective import Objective
 from reliablenet.training.optimisation import Optimisation
-from reliablenet.training.pieces import Pieces
 from reliablenet.training.progress import progress
 from reliablenet.training.rows import Rows
 from reliablenet.training.schedule import Schedule
 from reliablenet.training.source import Source, is_source
 from reliablenet.training.stream import Inputs, Stream
 
-NetworkFactory = Callable[[Any, int], nn.Module]
-NETWORKS: dict[str, NetworkFactory] = {
-    "cnn5": cnn5,
-    "mlp": mlp,
-    "resnet18": resnet18,
-    "tabular": tabular,
-}
 ARRAY_ROWS, FRAME_ROWS = 2048, 65_536  # encoded together; a column of a frame costs more to begin
 Auto = float | Literal["auto"]  # "auto": what suits the network
 
@@ -81,6 +78,7 @@ class NeuralClassifier(SelectiveClassifier):
     learning_rate: Auto = "auto"
     weight_decay: Auto = "auto"
     clip_norm: float = 5.0
+    augment: str | None = None
     fold_sizes: Any = "auto"
     device: str = "cpu"
     checkpoint_file: Any = None
@@ -96,13 +94,9 @@ class NeuralClassifier(SelectiveClassifier):
     def _schedule(self) -> Schedule:
         """Return the schedule to train by."""
 
-    def _encoder(self) -> TabularEncoder:
-        """Return an encoder for tables, not fitted yet."""
-        return PiecewiseEncoder() if self.network == "tabular" else TabularEncoder()
-
-    def _factory(self) -> NetworkFactory:
-        """Return what builds the network."""
-        return NETWORKS[self.network] if isinstance(self.network, str) else self.network
+    def _architecture(self) -> Architecture:
+        """Return what `network` stands for."""
+        return find_architecture(self.network, type(self).__name__)
 
     def _objective(self) -> Objective:
         """Return what unconstrained epochs minimise."""
@@ -133,6 +127,7 @@ class NeuralClassifier(SelectiveClassifier):
         owner = type(self).__name__
         self._optimisation()
         self._schedule()
+        check_augment(self.augment, owner)
         if self.checkpoint not in ("selection", "last"):
             raise parameter_error("checkpoint", owner, 'be "selection" or "last"', self.checkpoint)
         if self.verbose not in (True, False, "auto"):
@@ -143,24 +138,16 @@ class NeuralClassifier(SelectiveClassifier):
             raise parameter_error(
                 "device", owner, "name a device that torch can use here", self.device
             ) from error
-        if not callable(self.network) and self.network not in NETWORKS:
-            raise parameter_error(
-                "network",
-                owner,
-                f"be one of {sorted(NETWORKS)} or a function (n_features, n_classes) -> nn.Module",
-                self.network,
-            )
 
     def _optimisation(self) -> Optimisation:
         """Return the settings of the optimiser: the network's own, but for what the user has set."""
-        own = Optimisation.tabular() if self.network == "tabular" else Optimisation()
         given: dict[str, Any] = {"batch_size": self.batch_size, "clip_norm": self.clip_norm}
         given |= {
             name: value
             for name in ("learning_rate", "weight_decay")
             if (value := getattr(self, name)) != "auto"
         }
-        return replace(own, **given)
+        return replace(self._architecture().optimisation, **given)
 
     def fit(
         self,
@@ -277,7 +264,9 @@ class NeuralClassifier(SelectiveClassifier):
         ranks.check_agreement(getattr(self, "fingerprint_", ""))  # of the certification fold too
         if isinstance(train_fold, Fold):
             images = getattr(train_fold.X, "ndim", 2) > 2
-            self.encoder_ = None if images else self._encoder().fit(train_fold.X, train_fold.y)
+            self.encoder_ = (
+                None if images else self._architecture().encoder().fit(train_fold.X, train_fold.y)
+            )
             data = {"X": train_fold.X, "y": self.classes_[train_fold.y]}
         else:
             data = {"X": train_fold.source, "y": None}
@@ -318,6 +307,7 @@ class NeuralClassifier(SelectiveClassifier):
                 seed=seed,
                 m1=m1,
                 m2=m2,
+                augment=self.augment,
                 after_epoch=after_epoch,
                 checkpoint_file=Path(self.checkpoint_file) if self.checkpoint_file else None,
             )
@@ -342,6 +332,7 @@ class NeuralClassifier(SelectiveClassifier):
             optimisation=self._optimisation(),
             keep="last",
             seed=seed,
+            augment=self.augment,
         )
         self.history_.refitted_rows = both.total
 
@@ -378,32 +369,14 @@ class NeuralClassifier(SelectiveClassifier):
             return fold
         return Rows(self._encode(fold.X), torch.from_numpy(fold.y.astype(np.int64)).to(self.device))
 
-    def _from_factory(self, width: int, seed: int) -> nn.Module:
-        """Return what the factory makes for a number of outputs, checked with one row of zeros."""
-        shape = self.input_shape_
-        factory = self._factory()
-        owner = type(self).__name__
-        with torch.random.fork_rng([]):  # initialisation draws from torch's global generator
-            torch.manual_seed(seed)
-            bins = [] if self.encoder_ is None else self.encoder_.bins_
-            pieces = Pieces(bins) if any(bins) else None
-            features = pieces.width if pieces else shape[0] if len(shape) == 1 else shape
-            network = factory(features, width)
-            if not isinstance(network, nn.Module):
-                raise parameter_error(
-                    "network", owner, "return an nn.Module", type(network).__name__
-                )
-            if pieces:
-                network = nn.Sequential(pieces, network)
-            # Convolutions take 0.6 to 0.8 of the time with the channels last; rows stay as they are.
-            network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-            returned = tuple(evaluate_logits(network, torch.zeros(1, *shape)).shape)
-        if returned != (1, width):
-            raise InvalidDataError(
-                f"`network` of {owner} must return {width} outputs a row "
-                f"({len(self.classes_)} classes); for 1 row it returned shape {returned}."
-            )
-        return network
+    def _from_factory(self, outputs: int, seed: int) -> nn.Module:
+        """Return a network with so many outputs and its first weights, a function of the seed."""
+        shape, owner = self.input_shape_, type(self).__name__
+        check_inputs(self.network, shape, owner)
+        check_images(self.augment, shape, owner)
+        bins = [] if self.encoder_ is None else self.encoder_.bins_
+        factory = self._architecture().factory
+        return build_network(factory, shape, bins, outputs, len(self.classes_), seed, owner)
 
     def _as_if_stopped_here(self) -> dict[str, Any]:
         """Return what a callback needs to try the network in mid-training; it defers every row."""

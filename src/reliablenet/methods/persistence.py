@@ -25,12 +25,13 @@ from reliablenet.data.piecewise import PiecewiseEncoder
 from reliablenet.data.tabular import TabularEncoder
 from reliablenet.errors import InvalidParameterError, ModelFileError, ReliableNetError
 from reliablenet.methods.abstaining import AbstainingClassifier
+from reliablenet.methods.architectures import NetworkFactory
 from reliablenet.methods.archive import check_stored, open_sealed, seal, sha256
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.deep_gamblers import DeepGamblersClassifier
 from reliablenet.methods.erm import ERMClassifier
 from reliablenet.methods.evidence import Evidence
-from reliablenet.methods.neural import NetworkFactory, NeuralClassifier
+from reliablenet.methods.neural import NeuralClassifier
 from reliablenet.methods.posthoc import (
     CertifiedThreshold,
     ConfidenceThreshold,

@@ -1,4 +1,4 @@
-"""`ReliableClassifier`: the paper's method, constrained training under a confident-wrong budget."""
+"""`ReliableClassifier`: a network trained under a budget for confident mistakes, and its certificate."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from reliablenet._checks import parameter_error
 from reliablenet.certificate.planning import certifiable_jcw
 from reliablenet.data.folds import Fold
+from reliablenet.methods.architectures import NetworkFactory
 from reliablenet.methods.neural import NeuralClassifier
 from reliablenet.risk.surrogate import M1, M2, check_smoothing
 from reliablenet.training.schedule import Schedule
@@ -27,10 +28,11 @@ class ReliableClassifier(NeuralClassifier):
         "certified": the smallest threshold that the certification fold can certify. "selection":
         the training threshold, set on the selection fold before constrained training. A number:
         that threshold, in training and afterwards.
-    network : "mlp", "tabular", "cnn5", "resnet18" or callable (n_features, n_classes) -> nn.Module
-        "tabular" is an ensemble on quantile bins (`tabular`, `PiecewiseEncoder`).
-        For inputs with more than two axes the first argument is their shape.
-    schedule : "paper", "adaptive" or Schedule
+    network : "tabular", "mlp", "cnn5", "resnet18" or callable (n_features, n_classes) -> nn.Module
+        For tables an ensemble on quantile bins (`tabular`, `PiecewiseEncoder`) or the paper's network,
+        "mlp"; the others are for images. For inputs with more than two axes the first argument of a
+        callable is their shape.
+    schedule : "adaptive", "paper" or Schedule
         See `Schedule`. One that adapts trains the network once more in the end if the threshold is
         "certified" and the constraint was not needed: on training and selection rows together, since
         the selection fold has no other part in the rule then.
@@ -40,8 +42,10 @@ class ReliableClassifier(NeuralClassifier):
     batch_size, clip_norm
         Of the optimiser, Adam.
     learning_rate, weight_decay : float or "auto"
-        "auto": the paper's, 1e-3 and 1e-4; for "tabular" those of `Optimisation.tabular`, which also
-        averages the weights.
+        "auto": the paper's, 1e-3 and 1e-4; for "tabular" those of `Optimisation.tabular`. It and the
+        networks for images also average the weights.
+    augment : {"flips", "crops", "flips+crops"}, optional
+        What happens at random to training images: mirrored left to right, moved by up to an eighth.
     m1, m2 : float
         Shape of the surrogate; 0 < m2 < m1 / (1 + m1).
     fold_sizes : "auto" or three shares
@@ -71,9 +75,7 @@ class ReliableClassifier(NeuralClassifier):
     >>> from reliablenet.data import SyntheticBand
     >>> band = SyntheticBand(seed=0)
     >>> rows, new = band.sample(4000), band.sample(5)
-    >>> clf = ReliableClassifier(alpha=0.05, random_state=0,
-    ...                          schedule=Schedule(tau=0.05, max_stages=3))
-    >>> clf = clf.fit(rows.X, rows.y)
+    >>> clf = ReliableClassifier(alpha=0.05, random_state=0).fit(rows.X, rows.y)
     >>> clf.certificate_.certified, clf.certificate_.upper_bound <= 0.05
     (True, True)
     >>> clf.decide(new.X).to_frame().columns.tolist()
@@ -81,7 +83,8 @@ class ReliableClassifier(NeuralClassifier):
     """
 
     _: KW_ONLY
-    schedule: str | Schedule = "paper"
+    network: str | NetworkFactory = "tabular"
+    schedule: str | Schedule = "adaptive"
     checkpoint: str = "selection"
     m1: float = M1
     m2: float = M2
@@ -91,6 +94,14 @@ class ReliableClassifier(NeuralClassifier):
     def _check_settings(self) -> None:
         super()._check_settings()
         check_smoothing(0.5, self.m1, self.m2, "ReliableClassifier")
+        if self._schedule().patience is not None and self.checkpoint == "last":
+            raise parameter_error(
+                "checkpoint",
+                "ReliableClassifier",
+                'be "selection" with a schedule that adapts, which returns to its best weights',
+                "last",
+                'Or use schedule="paper".',
+            )
 
     def _schedule(self) -> Schedule:
         named = {"paper": Schedule.paper, "adaptive": Schedule.adaptive}

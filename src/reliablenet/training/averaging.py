@@ -18,13 +18,14 @@ class WeightAverage:
     Parameters
     ----------
     network : nn.Module
-        Its parameters are averaged; its buffers are not.
+        Its parameters are averaged, and what it keeps in buffers beside them, such as the running
+        statistics of batch normalisation, which belong to the weights.
     decay : float in (0, 1)
 
     Attributes
     ----------
     average : list of Tensor
-        In the order of the network's parameters.
+        Of the network's parameters, then of its buffers, those that are not whole numbers.
     steps : int
 
     Examples
@@ -44,7 +45,8 @@ class WeightAverage:
     def __init__(self, network: nn.Module, decay: float) -> None:
         self.decay = decay
         self.steps = 0
-        self._weights = [weight.detach() for weight in network.parameters()]
+        held = [*network.parameters(), *network.buffers()]
+        self._weights = [weight.detach() for weight in held if weight.is_floating_point()]
         self.average = [weight.clone() for weight in self._weights]
 
     def update(self) -> None:

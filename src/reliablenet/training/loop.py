@@ -18,6 +18,7 @@ from reliablenet._checks import (
 )
 from reliablenet.risk.surrogate import M1, M2
 from reliablenet.training import checkpoint, ranks
+from reliablenet.training.augmentation import check_augment
 from reliablenet.training.denormal import flushed_denormals
 from reliablenet.training.history import History
 from reliablenet.training.objective import Objective
@@ -43,6 +44,7 @@ def train(
     seed: int = 0,
     m1: float = M1,
     m2: float = M2,
+    augment: str | None = None,
     after_epoch: Callable[[History], bool] | None = None,
     checkpoint_file: Path | None = None,
 ) -> History:
@@ -79,8 +81,11 @@ def train(
         Decides the order of the batches and whatever the network draws (dropout).
     m1, m2 : float
         Shape of the surrogate.
+    augment : {"flips", "crops", "flips+crops"}, optional
+        What happens at random to training images; evaluation sees them as they are.
     after_epoch : callable, optional
-        Called with the history after each epoch; a true answer ends training.
+        Called with the history after each epoch, when the network has the weights that were
+        measured; a true answer ends training.
     checkpoint_file : Path, optional
         Written after every epoch; if it exists and belongs to this very run, training continues
         from it and ends with the same bits as if it had never stopped.
@@ -91,6 +96,7 @@ def train(
     """
     check_fraction("alpha", alpha, "train")
     check_seed("seed", seed, "train")
+    check_augment(augment, "train")
     if threshold is not None:
         threshold = check_threshold("threshold", threshold, "train")
     for name, fold in (("rows", rows), ("selection rows", selection)):
@@ -107,6 +113,7 @@ def train(
         seed,
         m1,
         m2,
+        augment,
     )
     key = ""
     if checkpoint_file is not None or ranks.world() > 1:
@@ -121,7 +128,8 @@ def train(
             checkpoint.restore(checkpoint_file, run, key)
         while not run.history.stopped:
             run.one_epoch()
-            asked = after_epoch is not None and after_epoch(run.history)
+            with run.averaged_weights():
+                asked = after_epoch is not None and after_epoch(run.history)
             if any(ranks.gather(bool(asked))) and not run.history.stopped:
                 run.history.stopped = "a callback asked for it"
                 if not run.kept:  # in a warm-up, which may never be kept otherwise

@@ -63,3 +63,8 @@ class Optimisation:
     def tabular(cls) -> Optimisation:
         """Return the settings for `tabular`, the ensemble for tables."""
         return cls(learning_rate=2e-3, weight_decay=1e-2, decoupled=True, averaging=0.99)
+
+    @classmethod
+    def images(cls) -> Optimisation:
+        """Return the settings for `cnn5` and `resnet18`: the paper's, and the weights averaged."""
+        return cls(averaging=0.99)

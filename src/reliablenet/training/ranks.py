@@ -5,7 +5,7 @@ Every function here but `world` and `rank` is a collective operation: all ranks 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 import torch
@@ -70,11 +70,11 @@ def average_gradients(parameters: Sequence[nn.Parameter], rows: int) -> None:
         gradient.copy_(part.view(gradient.shape))
 
 
-def share_buffers(network: nn.Module) -> None:
-    """Give every rank the buffers of rank 0: running statistics are of each rank's own rows."""
+def share(tensors: Iterable[Tensor]) -> None:
+    """Give every rank the tensors of rank 0, in place."""
     if world() > 1:
-        for buffer in network.buffers():
-            dist.broadcast(buffer, src=0)
+        for tensor in tensors:
+            dist.broadcast(tensor, src=0)
 
 
 def check_agreement(value: str) -> None:

@@ -25,6 +25,7 @@ from reliablenet.training.adaptation import (
     have_settled,
     steered_multiplier,
 )
+from reliablenet.training.augmentation import augment_images
 from reliablenet.training.averaging import WeightAverage
 from reliablenet.training.constraint import JCWConstraint, NotFiniteError
 from reliablenet.training.dense import DenseChain, find_chain
@@ -56,6 +57,7 @@ class Settings:
     seed: int
     m1: float
     m2: float
+    augment: str | None
 
     def __post_init__(self) -> None:
         if self.schedule.max_stages and type(self.objective) is not Objective:
@@ -255,6 +257,7 @@ class Run:
         network.train()
         chain = find_chain(network) if type(self.objective) is Objective else None
         for X, y in self.rows.batches(epoch, settings.optimisation.batch_size, self.generator):
+            X = augment_images(X, settings.augment)
             if chain is None:
                 tally.add(self.through_graph(X, y, epoch), len(y))
             else:
@@ -265,7 +268,9 @@ class Run:
                 self.average.update()
             if constraint is not None and self.schedule.patience is None:
                 constraint.step()
-        ranks.share_buffers(network)
+        # Running statistics are of each rank's own rows, and so is their average.
+        ranks.share(network.buffers())
+        ranks.share([] if self.average is None else self.average.average)
         return tally.means(self.rows.device)
 
     def through_graph(self, X: Tensor, y: Tensor, epoch: int) -> Tensor | StepGradient:
