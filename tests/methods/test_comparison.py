@@ -89,7 +89,7 @@ def test_it_says_so_when_constrained_training_does_not_pay() -> None:
     methods = {"reliablenet": OnNoise(schedule=short), "reader": Scores(0)}
     best = rn.compare(folds=Folds(fold, fold, fold), methods=methods, resamples=50).best()
     assert best.name == "reader"
-    assert "Constrained training (reliablenet) does not pay here" in best.sentence
+    assert "A network of ours (reliablenet) does not pay here" in best.sentence
 
 
 def test_intervals_hold_the_figure_they_are_about() -> None:

@@ -60,6 +60,9 @@ RANKINGS = (
     "reliablenet@eps",
     "reliablenet_last@eps",
     "boosting+certified",
+    "tabular+certified",
+    "tabular@eps",
+    "images+certified",
 )
 
 

@@ -196,7 +196,7 @@ class Comparison:
         rival = self._runner_up()
         sureness = math.nan if rival is None else self._sureness(rival)
         sentence = self._sentence(winner, None if rival is None else results[rival], sureness)
-        sentence += self._on_constrained_training(winner)
+        sentence += self._on_our_own(winner)
         return Recommendation(winner.name, model, corrected, sureness, sentence)
 
     def _runner_up(self) -> int | None:
@@ -228,16 +228,16 @@ class Comparison:
             f"that these rows can tell ({shares})."
         )
 
-    def _on_constrained_training(self, winner: MethodResult) -> str:
-        """Say whether constrained training paid, if it took part and something else won."""
+    def _on_our_own(self, winner: MethodResult) -> str:
+        """Say how our own network fared, if it took part and something else won."""
         ours = [r for r in self.results.values() if r.kind == "ReliableClassifier"]
         if not ours or winner.kind == "ReliableClassifier":
             return ""
         loss = winner.certified_throughput - ours[0].certified_throughput
         place = list(self.results).index(ours[0].name)
         if self._sureness(place) < LIKELY:
-            return f" Constrained training ({ours[0].name}) shows no gain here."
-        return f" Constrained training ({ours[0].name}) does not pay here: {loss:.3f} less."
+            return f" A network of ours ({ours[0].name}) shows no gain here."
+        return f" A network of ours ({ours[0].name}) does not pay here: {loss:.3f} less."
 
     def to_json(self) -> str:
         """Return all but the fitted models as strict JSON, to be reported later.
