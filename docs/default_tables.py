@@ -135,6 +135,31 @@ def untuned() -> str:
     return "\n".join(lines) + "\n"
 
 
+def default_tried() -> str:
+    """Return certified throughput with changes that were not kept."""
+    return _one_change("default_tried_results.json", "none")
+
+
+def fold_shares() -> str:
+    """Return certified throughput by the shares of the folds."""
+    return _one_change("fold_shares_results.json", "15 % and 15 %")
+
+
+def _one_change(name: str, usual: str) -> str:
+    """Return a table of results that differ from the usual in one setting, the better ones in bold."""
+    found = _measured(name)
+    changes = next(iter(found.values()))["throughput"]
+    lines = _heading(["dataset", "fits each", *("as it is" if c == usual else c for c in changes)])
+    for dataset, result in found.items():
+        values = result["throughput"]
+        cells = [
+            f"**{value:.3f}**" if value > values[usual] else f"{value:.3f}"
+            for value in values.values()
+        ]
+        lines.append(_line(DATASET_NAMES[dataset], [str(result["seeds"]), *cells]))
+    return "\n".join(lines) + "\n"
+
+
 def images_table() -> str:
     """Return certified throughput on images, of the sets and seeds that have been run."""
     methods = {
@@ -204,7 +229,9 @@ DEFAULT = {
     "band_optimum": band_optimum,
     "certified_by_set": certified_by_set,
     "default_times": default_times,
+    "default_tried": default_tried,
     "fixed_threshold": fixed_threshold,
+    "fold_shares": fold_shares,
     "images_table": images_table,
     "shifted": shifted,
     "untuned": untuned,
