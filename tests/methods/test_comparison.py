@@ -74,11 +74,12 @@ def test_failed_methods_count_among_those_tried() -> None:
     assert found.best().certificate.rho == pytest.approx(0.05 / 4)
 
 
-def test_it_says_so_when_constrained_training_does_not_pay() -> None:
-    """ReliableNet sees noise alone; the rival reads the answer."""
+def test_it_says_so_when_our_own_network_does_not_pay() -> None:
+    """ReliableNet sees noise alone; one rival reads the answer, the other most of it."""
     random = np.random.default_rng(0)
     y = (random.random(1500) < 0.5).astype(int)
-    X = np.column_stack([np.where(y == 1, 0.9, 0.1), random.standard_normal(1500)])
+    most = np.where(random.random(1500) < 0.1, 1 - y, y)
+    X = np.column_stack([np.where(y == 1, 0.9, 0.1), 0.3 + 0.4 * most, random.normal(size=1500)])
 
     class OnNoise(rn.ReliableClassifier):
         def _encode(self, X):
@@ -86,10 +87,15 @@ def test_it_says_so_when_constrained_training_does_not_pay() -> None:
 
     fold = Fold(X, y)
     short = rn.Schedule(warmup_epochs=1, epochs_per_stage=1, max_stages=1)
-    methods = {"reliablenet": OnNoise(schedule=short), "reader": Scores(0)}
-    best = rn.compare(folds=Folds(fold, fold, fold), methods=methods, resamples=50).best()
+    methods = {"reliablenet": OnNoise(schedule=short), "reader": Scores(0), "most": Scores(1)}
+    same = Folds(fold, fold, fold)
+    best = rn.compare(folds=same, methods=methods, alpha=0.2, resamples=50).best()
     assert best.name == "reader"
     assert "A network of ours (reliablenet) does not pay here" in best.sentence
+    del methods["most"]
+    best = rn.compare(folds=same, methods=methods, alpha=0.2, resamples=50).best()
+    assert "more than reliablenet" in best.sentence  # said once
+    assert "A network of ours" not in best.sentence
 
 
 def test_intervals_hold_the_figure_they_are_about() -> None:

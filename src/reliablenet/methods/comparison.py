@@ -195,8 +195,8 @@ class Comparison:
             model._adopt(corrected)
         rival = self._runner_up()
         sureness = math.nan if rival is None else self._sureness(rival)
-        sentence = self._sentence(winner, None if rival is None else results[rival], sureness)
-        sentence += self._on_our_own(winner)
+        second = None if rival is None else results[rival]
+        sentence = self._sentence(winner, second, sureness) + self._on_our_own(winner, second)
         return Recommendation(winner.name, model, corrected, sureness, sentence)
 
     def _runner_up(self) -> int | None:
@@ -228,10 +228,10 @@ class Comparison:
             f"that these rows can tell ({shares})."
         )
 
-    def _on_our_own(self, winner: MethodResult) -> str:
-        """Say how our own network fared, if it took part and something else won."""
+    def _on_our_own(self, winner: MethodResult, second: MethodResult | None) -> str:
+        """Say how our own network fared, if it took part and was not spoken of yet."""
         ours = [r for r in self.results.values() if r.kind == "ReliableClassifier"]
-        if not ours or winner.kind == "ReliableClassifier":
+        if not ours or ours[0] is winner or ours[0] is second:
             return ""
         loss = winner.certified_throughput - ours[0].certified_throughput
         place = list(self.results).index(ours[0].name)
