@@ -499,3 +499,12 @@ def test_counted_rows_become_a_certificate_of_the_kind_asked_for(kind):
     rows = ScoredRows(np.array([0.6, 0.7, 0.8, 0.9]), np.array([True, True, False, False]), 0.0)
     expected = Certificate(1, 3, 4, 0.1, 0.2, 0.7, kind)
     assert count_rows(rows, 0.7, 0.1, 0.2, kind) == expected
+
+
+@pytest.mark.parametrize("errors", [0, 1])
+def test_the_smallest_alpha_whose_rows_can_be_counted_has_them_counted(errors) -> None:
+    """At 2^-50 both sides of the comparison are exact, and equal."""
+    certificate = Certificate(errors, 10, 1000, 2.0**-50, 0.05, 0.5, "fixed")
+    assert re.search(r"needs \d+ rows", certificate.reason)
+    smaller = Certificate(errors, 10, 1000, 2.0**-51, 0.05, 0.5, "fixed")
+    assert smaller.reason.endswith("needs too many rows")
