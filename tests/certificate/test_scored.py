@@ -380,3 +380,10 @@ def test_whole_numbers_may_be_probabilities():
 def test_rows_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         reduce().lowest = 1.0
+
+
+def test_large_labels_of_another_type_are_not_rounded_together():
+    """As float64, which signed and unsigned numbers have in common, these two are one."""
+    names = np.array([2**53, 2**53 + 1])
+    labels = np.array([2**53 + 1, 2**53], np.uint64)
+    assert column_indices(labels, names, 2, "certify").tolist() == [1, 0]
