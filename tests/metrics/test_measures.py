@@ -128,7 +128,8 @@ def test_a_confidence_on_the_edge_of_two_bins_belongs_to_the_lower_one(bins):
     ],
 )
 def test_bad_input_is_named_with_its_owner(measure, values, marks, message):
-    with pytest.raises(InvalidDataError, match=f"of {measure.__name__} .*{message}"):
+    names = "`(confidence|score|right|wrong)`"
+    with pytest.raises(InvalidDataError, match=f"{names} of {measure.__name__} .*{message}"):
         measure(values, marks)
 
 

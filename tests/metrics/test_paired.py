@@ -55,6 +55,15 @@ def test_another_level_is_certified_as_it_would_be_by_itself(rho) -> None:
     assert draws.any()
 
 
+def test_a_rule_alone_is_resampled_as_in_company() -> None:
+    rules = rules_of(200, seed=0, digits=2)
+    together, alone = (
+        resample_certified_throughput(some, 0.1, 0.05, 20, np.random.RandomState(1))
+        for some in (rules, rules[:1])
+    )
+    np.testing.assert_array_equal(alone, together[:1])
+
+
 def test_too_few_rows_for_any_certificate_give_zero() -> None:
     draws = resample_certified_throughput(
         rules_of(58, 0, 15), 0.05, 0.05, 10, np.random.RandomState(0)

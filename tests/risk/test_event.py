@@ -333,6 +333,10 @@ INDICES = torch.tensor([0, 1])
             lambda: margin(ROWS, INDICES[:1]),
             "`y` must have the shape of `logits` without its last axis, (2,); got (1,).",
         ),
+        (
+            lambda: margin(ROWS.expand(3, *ROWS.shape), INDICES),
+            "`y` must have the shape of `logits` without its last axis, (3, 2); got (2,).",
+        ),
     ],
 )
 def test_bad_input_is_refused_in_these_words(call, text):
