@@ -297,6 +297,11 @@ def main(names: list[str]) -> int:
         results[module] = try_module(module)
         results = {name: results[name] for name in modules([]) if name in results}
         RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    for module, result in results.items():  # reasons may have been found since
+        for entry in result["survivors"]:
+            key = entry["line"], entry["becomes"]
+            entry["reason"] = reasons_of(module).get(key, "")
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
     return report(results)
 
 
