@@ -18,7 +18,7 @@ def test_a_certified_fit_breaks_its_promise_in_at_most_rho_of_draws() -> None:
     for seed in range(FITS):
         band = SyntheticBand(seed)
         rows, fresh = band.sample(1500), band.sample(100_000)
-        model = rn.ReliableClassifier(ALPHA, RHO, schedule=SHORT, random_state=seed)
+        model = rn.ReliableClassifier(ALPHA, RHO, network="mlp", schedule=SHORT, random_state=seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", rn.ConstraintWarning)
             model.fit(rows.X, rows.y)

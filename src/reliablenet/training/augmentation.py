@@ -27,7 +27,7 @@ def crop(images: Tensor) -> Tensor:
     --------
     >>> _ = torch.manual_seed(0)
     >>> crop(torch.arange(1.0, 9.0).reshape(1, 1, 1, 8))
-    tensor([[[[2., 3., 4., 5., 6., 7., 8., 0.]]]])
+    tensor([[[[0., 1., 2., 3., 4., 5., 6., 7.]]]])
     """
     n, channels, height, width = images.shape
     device = images.device
