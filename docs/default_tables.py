@@ -42,10 +42,7 @@ def certified_by_set() -> str:
         "erm_early": "MLP, early stop",
         "reliablenet": "paper's ReliableNet",
     }
-    lines = _heading(["dataset", *methods.values()])
-    for plan in (*FOUR[:3], "unsw_nb15", FOUR[3]):
-        lines.append(_line(_name(plan), [_throughput(plan, method) for method in methods]))
-    return "\n".join(lines) + "\n"
+    return _by_plan((*FOUR[:3], "unsw_nb15", FOUR[3]), methods)
 
 
 def band_optimum() -> str:
@@ -69,10 +66,7 @@ def band_optimum() -> str:
 
 def ablation() -> str:
     """Return certified throughput with each part taken away in turn."""
-    lines = _heading(["dataset", *PARTS_OF_IT.values()])
-    for plan in FOUR:
-        lines.append(_line(_name(plan), [_throughput(plan, method) for method in PARTS_OF_IT]))
-    return "\n".join(lines) + "\n"
+    return _by_plan(FOUR, PARTS_OF_IT)
 
 
 def fixed_threshold() -> str:
@@ -204,11 +198,15 @@ def _granted(plan: str, method: str, seeds: Sequence[int] | None = None) -> list
     ]
 
 
-def _throughput(plan: str, method: str, seeds: Sequence[int] | None = None) -> str:
-    granted = _granted(plan, method, seeds)
-    if not granted:
-        return "-"
-    return f"{np.mean(granted):.3f} ± {np.std(granted, ddof=1):.3f}"
+def _by_plan(plans: Sequence[str], methods: dict[str, str]) -> str:
+    """Return certified throughput, a row for each plan and a titled column for each method."""
+    lines = _heading(["dataset", *methods.values()])
+    for plan in plans:
+        granted = [_granted(plan, method) for method in methods]
+        lines.append(
+            _line(_name(plan), [f"{np.mean(g):.3f} ± {np.std(g, ddof=1):.3f}" for g in granted])
+        )
+    return "\n".join(lines) + "\n"
 
 
 @cache

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from reliablenet.bench.layout import Table
 from reliablenet.bench.profiles import Profile
 from reliablenet.bench.protocol import GRID
 from reliablenet.bench.runner import finished_runs
@@ -122,38 +122,6 @@ def paper_values() -> dict[str, dict[str, dict[str, Any]]]:
     text = files("reliablenet.bench").joinpath("paper_values.json").read_text()
     values: dict[str, dict[str, dict[str, Any]]] = json.loads(text)["values"]
     return values
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of text cells under column titles, for people; ``numbers`` holds what it is made of."""
-
-    caption: str
-    cells: pd.DataFrame
-    numbers: pd.DataFrame
-
-    def markdown(self) -> str:
-        """Return the table in Markdown."""
-        lines = [
-            f"**{self.caption}**\n",
-            "| " + " | ".join(self.cells.columns) + " |",
-            "|" + " --- |" * len(self.cells.columns),
-        ]
-        lines += ["| " + " | ".join(row) + " |" for row in self.cells.itertuples(index=False)]
-        return "\n".join(lines) + "\n"
-
-    def csv(self) -> str:
-        """Return the numbers as CSV."""
-        return self.numbers.to_csv(index=False)
-
-    def latex(self) -> str:
-        """Return the table as a LaTeX tabular."""
-        cells = self.cells.rename(columns=_escape).map(_escape)
-        width = "l" * 2 + "r" * (cells.shape[1] - 2)
-        lines = [f"\\begin{{tabular}}{{{width}}}", "\\toprule"]
-        lines += [" & ".join(cells.columns) + " \\\\", "\\midrule"]
-        lines += [" & ".join(row) + " \\\\" for row in cells.itertuples(index=False)]
-        return "\n".join([*lines, "\\bottomrule", "\\end{tabular}"]) + "\n"
 
 
 def in_distribution(store: Store, profile: Profile, methods: Sequence[str] | None = None) -> Table:
@@ -393,9 +361,3 @@ def _no_runs(store: Store, profile: Profile) -> InvalidDataError:
         f"No run of the profile {profile.name!r} lies in {store.folder}. "
         f"Run: reliablenet bench run --profile {profile.name}"
     )
-
-
-def _escape(text: str) -> str:
-    for plain, latex in (("_", "\\_"), ("%", "\\%"), ("±", "$\\pm$"), ("<=", "$\\leq$")):
-        text = text.replace(plain, latex)
-    return text

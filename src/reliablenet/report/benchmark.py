@@ -11,7 +11,8 @@ import pandas as pd
 
 from reliablenet.bench import Profile, Store
 from reliablenet.bench.figures import FIGURES
-from reliablenet.bench.tables import Table, agreement, in_distribution, ranking, results_frame
+from reliablenet.bench.layout import Table
+from reliablenet.bench.tables import agreement, in_distribution, ranking, results_frame
 from reliablenet.errors import ReliableNetError
 from reliablenet.report import text
 from reliablenet.report.charts import Numbers, marked_numbers, thin
