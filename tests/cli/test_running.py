@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 
 import pandas as pd
 import pytest
@@ -194,29 +191,6 @@ def test_a_reader_that_leaves_is_no_error(trained, loans) -> None:
     )
     writer.stdout.close()
     assert "Traceback" not in writer.communicate(timeout=120)[1]
-
-
-def test_ctrl_c_ends_with_130_and_leaves_nothing_behind(tmp_path) -> None:
-    header = "x,y\n" + "".join(f"{i * 7919 % 1000 / 7},{i % 2}\n" for i in range(60_000))
-    (tmp_path / "t.csv").write_text(header)
-    child = subprocess.Popen(
-        [*COMMAND, "train", "t.csv", "--target", "y", "--out", "m.rnet"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # A shell starts background jobs with SIGINT ignored, and children inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
-    time.sleep(12)
-    assert child.poll() is None
-    child.send_signal(signal.SIGINT)
-    _, stderr = child.communicate(timeout=60)
-    # Some library resets the signal for a moment when imported; a shell calls both 130.
-    assert child.returncode in (130, -signal.SIGINT)
-    assert "Traceback" not in stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
 
 
 def test_an_existing_file_survives_a_failure(trained, loans, call, tmp_path) -> None:

@@ -17,20 +17,21 @@ COMMANDS = {
     "demo": ("demo", "--out", "."),
     "bench": ("bench", "run", "--profile", "{tables}/tiny.toml", "--results", "results"),
 }
-CASES = {
-    "compare": signal.SIGINT,  # train: tests/cli/test_running.py
-    "compare --jobs 2": signal.SIGINT,
-    "demo": signal.SIGINT,
-    "bench": signal.SIGINT,
-    "bench --jobs 2": signal.SIGINT,
-    "train": signal.SIGTERM,
-    "compare --jobs 2 ": signal.SIGTERM,
-    "bench --jobs 2 ": signal.SIGTERM,
-    "bench --jobs 2 --dask local": signal.SIGTERM,
-}
+CASES = [
+    ("train", signal.SIGINT),
+    ("compare", signal.SIGINT),
+    ("compare --jobs 2", signal.SIGINT),
+    ("demo", signal.SIGINT),
+    ("bench", signal.SIGINT),
+    ("bench --jobs 2", signal.SIGINT),
+    ("train", signal.SIGTERM),
+    ("compare --jobs 2", signal.SIGTERM),
+    ("bench --jobs 2", signal.SIGTERM),
+    ("bench --jobs 2 --dask local", signal.SIGTERM),
+]
 
 
-@pytest.mark.parametrize(("line", "blow"), CASES.items())
+@pytest.mark.parametrize(("line", "blow"), CASES)
 def test_a_long_command_ends_at_once_and_leaves_what_was_finished(
     line, blow, tables, start, tmp_path
 ) -> None:
