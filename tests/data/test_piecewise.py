@@ -38,6 +38,26 @@ def test_only_numbers_that_bend_are_cut_into_pieces():
     assert encoder.transform(X).shape == (3000, 1 + 9 + 9 + 5)
 
 
+def test_values_that_recur_have_more_bins():
+    """Of 3,000 rows, 300 values have ten each; one value more has fewer."""
+    random = np.random.default_rng(0)
+    for values, bins in ((300, 50), (301, 6)):
+        numbers = random.permutation(np.arange(3000) % values)
+        encoder = PiecewiseEncoder(bins=6, value_bins=50).fit(pd.DataFrame({"n": numbers}))
+        assert encoder.bins_ == [bins]
+    few = PiecewiseEncoder().fit(pd.DataFrame({"n": np.arange(3000) % 40}))
+    assert few.edges_ == [list(range(40))]  # one for each value
+
+
+def test_the_bins_do_not_decide_whether_a_number_bends():
+    X, y = table(3000)
+    marked = [
+        [bool(edges) for edges in PiecewiseEncoder(bins, value_bins).fit(X, y).edges_]
+        for bins, value_bins in ((1, 1), (8, 128), (64, 64))
+    ]
+    assert marked == [[False, True, True]] * 3
+
+
 def test_matrix_equals_a_computation_in_plain_numpy():
     X, _ = table()
     encoder = PiecewiseEncoder(bins=4).fit(X)  # without labels, all in pieces
@@ -151,9 +171,10 @@ def test_what_no_fit_can_have_learned_is_refused(name, value):
         PiecewiseEncoder.from_dict(learned)
 
 
-def test_bins_are_checked():
-    with pytest.raises(InvalidParameterError, match="`bins` of PiecewiseEncoder"):
-        PiecewiseEncoder(bins=0).fit(table()[0])
+@pytest.mark.parametrize("name", ["bins", "value_bins"])
+def test_bins_are_checked(name):
+    with pytest.raises(InvalidParameterError, match=f"`{name}` of PiecewiseEncoder"):
+        PiecewiseEncoder(**{name: 0}).fit(table()[0])
 
 
 @pytest.mark.parametrize(

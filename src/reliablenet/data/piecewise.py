@@ -21,6 +21,8 @@ from reliablenet.data.tabular import (
 )
 from reliablenet.errors import InvalidDataError
 
+GROUPS = 32  # of equally many rows, by which a bend is looked for
+RECURRING_ROWS = 10  # values recur if each has so many rows on average
 DOMINANT_SHARE = 0.3  # a value that so many rows share has a column of its own
 RARE_ROWS = 2  # categories in fewer rows than this, or than this share of all, are one
 RARE_SHARE = 5e-4
@@ -32,8 +34,10 @@ class PiecewiseEncoder(TabularEncoder):
     A number whose relation to the label bends (`bends`) gives one column a bin, 0 below the bin, 1
     above it and rising within it, where bins hold equally many training rows (Gorishniy et al.
     2022). Any other is standardised, as in `TabularEncoder`: there, pieces would only add noise.
-    Without labels every number is cut into pieces. A mark is added for a value that more than 30 %
-    of the rows share, such as a capital gain of 0, and one for missing numbers.
+    Without labels every number is cut into pieces. Values that recur, such as prices, ages and
+    counts, tell more one by one than measurements that hardly ever agree, and so get more bins. A
+    mark is added for a value that more than 30 % of the rows share, such as a capital gain of 0, and
+    one for missing numbers.
 
     A category gives one column a level, with a level for missing values and one for all that are
     rare. What lies beyond the training rows does not extrapolate: a number counts as the nearest
@@ -43,6 +47,8 @@ class PiecewiseEncoder(TabularEncoder):
     ----------
     bins : int
         Most bins of a number.
+    value_bins : int
+        Most bins of a number whose values recur, each in ten rows or more on average.
 
     Attributes
     ----------
@@ -82,12 +88,14 @@ class PiecewiseEncoder(TabularEncoder):
     category_gaps_: list[bool]
     rare_: list[bool]
 
-    def __init__(self, bins: int = 32) -> None:
+    def __init__(self, bins: int = 8, value_bins: int = 128) -> None:
         self.bins = bins
+        self.value_bins = value_bins
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn columns, bins and categories from the training rows; y are labels of any kind."""
         check_count("bins", self.bins, "PiecewiseEncoder")
+        check_count("value_bins", self.value_bins, "PiecewiseEncoder")
         self._classes = None if y is None else _class_codes(X, y)
         try:
             return super().fit(X, y)
@@ -168,12 +176,14 @@ class PiecewiseEncoder(TabularEncoder):
         frequent = counts.argmax()
         # two values are told apart without a mark
         marked = len(distinct) > 2 and counts[frequent] > DOMINANT_SHARE * seen.sum()
-        others = np.arange(len(distinct)) != frequent if marked else slice(None)
-        edges = _quantile_edges(distinct[others], counts[others], self.bins)
         dominant = float(distinct[frequent]) if marked else None
-        if self._classes is not None and not _bends(
-            numbers[seen], self._classes[seen], edges, dominant
-        ):
+        others = np.arange(len(distinct)) != frequent if marked else slice(None)
+        groups = _quantile_edges(distinct[others], counts[others], GROUPS)
+        if self._classes is None or _bends(numbers[seen], self._classes[seen], groups, dominant):
+            recurs = RECURRING_ROWS * len(distinct) <= seen.sum()
+            bins = self.value_bins if recurs else self.bins
+            edges = _quantile_edges(distinct[others], counts[others], bins)
+        else:
             edges = []
         self.edges_.append(edges)
         self.ranges_.append([float(distinct[0]), float(distinct[-1])])
