@@ -13,15 +13,14 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from reliablenet._checks import as_array, check_fraction, check_threshold, parameter_error
+from reliablenet._checks import check_fraction, check_threshold, parameter_error
 from reliablenet._warn import warn_user
 from reliablenet.certificate import Certificate, certified_threshold, certify, jcw_threshold
 from reliablenet.certificate.scored import class_indices, top_entries
@@ -30,7 +29,7 @@ from reliablenet.errors import InvalidDataError, NotCertifiedWarning
 from reliablenet.methods.decisions import Decisions, Outputs
 from reliablenet.methods.evidence import Evidence, fingerprint
 from reliablenet.methods.fold_warnings import warn_of_copies, warn_of_missing_classes
-from reliablenet.methods.labels import check_labels
+from reliablenet.methods.inputs import check_labels, check_rows
 from reliablenet.metrics import Evaluation, evaluate
 
 
@@ -303,29 +302,7 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
 
     def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
         """Return rows as an array of floats or as the data frame they came in."""
-        if hasattr(X, "detach"):
-            X = as_array(X)
-        if isinstance(X, pd.DataFrame):
-            validate_data(self, X, y, reset=reset, skip_check_array=True)
-            if len(X) == 0 or X.shape[1] == 0:
-                raise InvalidDataError(
-                    f"Found array with 0 sample(s) or feature(s) (shape={X.shape}) while a minimum "
-                    f"of 1 is required by {type(self).__name__}."
-                )
-            return X
-        if y is None:
-            validate_data(self, X, y)  # words the complaint as scikit-learn does
-        try:
-            # float32 stays as it is: images would take twice the memory
-            kinds = [np.float64, np.float32]
-            return validate_data(self, X, reset=reset, dtype=kinds, allow_nd=True)
-        except ValueError as error:
-            if "could not convert string" not in str(error):
-                raise
-            raise InvalidDataError(
-                f"`X` of {type(self).__name__} must hold numbers if it is an array; got text "
-                f"({error}). Pass a pandas DataFrame: its text columns become categories."
-            ) from None
+        return check_rows(self, X, y, reset=reset)
 
     def _make_folds(
         self,

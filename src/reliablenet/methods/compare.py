@@ -30,7 +30,7 @@ from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.comparison import Comparison, MethodResult
 from reliablenet.methods.deep_gamblers import DeepGamblersClassifier
 from reliablenet.methods.erm import ERMClassifier
-from reliablenet.methods.labels import check_labels
+from reliablenet.methods.inputs import check_labels
 from reliablenet.methods.posthoc import (
     CertifiedThreshold,
     ConfidenceThreshold,

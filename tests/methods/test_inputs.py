@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from reliablenet.errors import InvalidDataError
-from reliablenet.methods.labels import check_labels
+from reliablenet.methods.inputs import check_labels
 
 X = np.zeros((4, 1))
 
