@@ -90,7 +90,7 @@ class Periodic(nn.Module):
 
 
 class OwnFactors(BatchEnsemble):
-    """Members also have factors of their own for the inputs, random signs at first (Gorishniy et al. 2024).
+    """Members also have factors of their own for the inputs, random signs at first (Gorishniy et al. 2025).
 
     Nothing of the first layer is shared any more, so that it costs as much for each member.
     """
