@@ -59,6 +59,14 @@ def test_the_demo_certifies_saves_loads_and_decides(tmp_path) -> None:
         assert acted == pytest.approx(right + wrong, abs=0.0011)  # each is rounded
         assert wrong < bound <= 0.05
         assert right > 0.6
+    truth = dict(
+        re.findall(r"^   (\S.*?) +JCW (0\.\d+), acts rightly", result.stdout, re.MULTILINE)
+    )
+    assert list(truth)[-1] == "the best of 10"
+    assert float(truth["the best of 10"]) <= 0.05
+    over = ", ".join(name for name, jcw in truth.items() if float(jcw) > 0.05)
+    assert ("More than alpha: " in result.stdout) == bool(over)
+    assert f"More than alpha: {over}." in result.stdout or not over
 
 
 @pytest.mark.parametrize("example", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
