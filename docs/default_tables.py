@@ -155,7 +155,9 @@ def default_tried() -> str:
     """Return certified throughput with changes that were not kept, and the time that fits took."""
     name = "default_tried_results.json"
     largest, result = list(_measured(name).items())[-1]
-    times = [f"{change} {ratio:.1f}" for change, ratio in result["time"].items() if change != "none"]
+    times = [
+        f"{change} {ratio:.1f}" for change, ratio in result["time"].items() if change != "none"
+    ]
     return (
         _one_change(name, "none")
         + f"\nTime of a fit on {DATASET_NAMES[largest]}, as it is = 1: {', '.join(times)}.\n"
