@@ -138,17 +138,11 @@ def untuned() -> str:
 
 def boosting_tried() -> str:
     """Return certified throughput of boosting with other settings, and ours on the same seeds."""
-    found = _measured("boosting_tried_results.json")
-    settings = list(next(iter(found.values()))["throughput"])
-    lines = _heading(["dataset", "seeds", "our default", *settings])
-    for plan, result in zip(FOUR, found.values(), strict=True):
+    columns = {}
+    for plan, result in zip(FOUR, _measured("boosting_tried_results.json").values(), strict=True):
         ours = float(np.mean(_granted(plan, "tabular", PROFILE.seeds[: result["seeds"]])))
-        cells = [
-            f"**{value:.3f}**" if value > ours else f"{value:.3f}"
-            for value in result["throughput"].values()
-        ]
-        lines.append(_line(_name(plan), [str(result["seeds"]), f"{ours:.3f}", *cells]))
-    return "\n".join(lines) + "\n"
+        columns[_name(plan)] = {"our default": ours} | result["throughput"]
+    return _settings_by_set("setting", columns, "our default")
 
 
 def default_tried() -> str:
@@ -170,17 +164,26 @@ def fold_shares() -> str:
 
 
 def _one_change(name: str, usual: str) -> str:
-    """Return a table of results that differ from the usual in one setting, the better ones in bold."""
-    found = _measured(name)
-    changes = next(iter(found.values()))["throughput"]
-    lines = _heading(["dataset", "fits each", *("as it is" if c == usual else c for c in changes)])
-    for dataset, result in found.items():
-        values = result["throughput"]
+    """Return a table of results that differ from the usual in one setting."""
+    columns = {}
+    for dataset, result in _measured(name).items():
+        values = {"as it is" if c == usual else c: v for c, v in result["throughput"].items()}
+        seeds = "1 seed" if result["seeds"] == 1 else f"{result['seeds']} seeds"
+        columns[f"{DATASET_NAMES[dataset]}, {seeds}"] = values
+    return _settings_by_set("change", columns, "as it is")
+
+
+def _settings_by_set(what: str, columns: dict[str, dict[str, float]], ours: str) -> str:
+    """Return a table with a line for each setting, in bold what is better than ours."""
+    lines = _heading([what, *columns])
+    for setting in next(iter(columns.values())):
         cells = [
-            f"**{value:.3f}**" if value > values[usual] else f"{value:.3f}"
-            for value in values.values()
+            f"**{values[setting]:.3f}**"
+            if values[setting] > values[ours]
+            else f"{values[setting]:.3f}"
+            for values in columns.values()
         ]
-        lines.append(_line(DATASET_NAMES[dataset], [str(result["seeds"]), *cells]))
+        lines.append(_line(setting, cells))
     return "\n".join(lines) + "\n"
 
 
