@@ -177,12 +177,8 @@ def _settings_by_set(what: str, columns: dict[str, dict[str, float]], ours: str)
     """Return a table with a line for each setting, in bold what is better than ours."""
     lines = _heading([what, *columns])
     for setting in next(iter(columns.values())):
-        cells = [
-            f"**{values[setting]:.3f}**"
-            if values[setting] > values[ours]
-            else f"{values[setting]:.3f}"
-            for values in columns.values()
-        ]
+        pairs = ((values[setting], values[ours]) for values in columns.values())
+        cells = [f"**{value:.3f}**" if value > usual else f"{value:.3f}" for value, usual in pairs]
         lines.append(_line(setting, cells))
     return "\n".join(lines) + "\n"
 

@@ -298,7 +298,7 @@ PROGRAM = """
 
     def fit(batches):
         schedule = rn.Schedule(warmup_epochs=1, epochs_per_stage=1, max_stages=1, tau=0.05)
-        clf = rn.ReliableClassifier(network="mlp", schedule=schedule, random_state=0)
+        clf = rn.ReliableClassifier(schedule=schedule, random_state=0)
         held_out = DataLoader(Generated(3), batch_size=None)
         clf.fit(
             DataLoader(Generated(batches), batch_size=None),

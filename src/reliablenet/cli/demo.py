@@ -96,25 +96,21 @@ def demo(
 def show_truth(comparison: Comparison, fresh: Fold, best: float) -> None:
     """Print what rules do on fresh rows, and why one may exceed the budget it was certified for."""
     typer.echo(f"   What they do in truth, on {len(fresh):,} fresh rows:")
-    first, tried = next(iter(comparison.results)), len(comparison.frame())
-    models = {
-        name: comparison.results[name].model
-        for name in dict.fromkeys([first, "reliablenet", "boosting", "erm"])
-    }
-    models[f"the best of {tried}"] = comparison.best().model
+    first, choice = next(iter(comparison.results)), comparison.best()
+    names = dict.fromkeys([first, "reliablenet", "boosting", "erm"])
+    models = {name: comparison.results[name].model for name in names}
+    if choice.model is not None:
+        models[f"the best of {len(comparison.frame())}"] = choice.model
     over = []
     for name, model in models.items():
-        if model is None:
-            continue
         truth = model.evaluate(fresh.X, fresh.y)
         typer.echo(
             f"   {name:18s} JCW {truth.jcw:.4f}, acts rightly on {truth.throughput:.3f}, "
             f"{truth.throughput / best:.1%} of the best possible"
         )
         over += [name] if truth.jcw > comparison.alpha else []
-    typer.echo(
-        f"   The best of {tried} is {first}, its threshold certified for having been chosen."
-    )
+    if choice.model is not None:
+        typer.echo(f"   The last is {first} again, its threshold certified for having been chosen.")
     if over:
         typer.echo(
             f"   More than alpha: {', '.join(over)}. A certificate may be false in one of "
