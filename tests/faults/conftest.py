@@ -72,6 +72,13 @@ class Command:
                 found.append(int(entry.name))
         return found
 
+    def wait_for_children(self, limit: float = 30.0) -> None:
+        """Wait until no process of the session is left: a worker looks for its parent every second."""
+        end = time.monotonic() + limit
+        while self.children():
+            assert time.monotonic() < end, f"still there: {self.children()}"
+            time.sleep(0.1)
+
     def end(self, blow: int | None = None, limit: float = 300.0) -> tuple[int, str, str]:
         """Strike if asked to, wait for the end, and return the exit code and what was printed."""
         if blow is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from typing import Annotated
 
@@ -20,6 +19,7 @@ from reliablenet.cli.plan import plan
 from reliablenet.cli.predict import predict
 from reliablenet.cli.report import report
 from reliablenet.cli.running import Commands
+from reliablenet.cli.signals import signals_that_last
 from reliablenet.cli.train import train
 
 app = typer.Typer(
@@ -62,14 +62,8 @@ def common(
 
 def main() -> None:
     """Run the command line."""
-    signal.signal(signal.SIGTERM, _terminate)
     try:
-        app()
+        with signals_that_last():
+            app()
     except KeyboardInterrupt:  # typer catches it once a command runs, and not before
         sys.exit(130)
-
-
-def _terminate(*_: object) -> None:
-    """End as Ctrl-C does: temporary files and workers go."""
-    sys.stderr.write("Terminated.\n")
-    sys.exit(143)
