@@ -5,12 +5,21 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 
 import numpy as np
 import pytest
 
 from reliablenet.cli.signals import INTERVAL, signals_that_last
+
+
+@pytest.fixture(autouse=True)
+def as_in_a_terminal() -> Iterator[None]:
+    """A shell starts background jobs with SIGINT ignored, and children inherit that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def lose(blow: int) -> None:
@@ -90,11 +99,8 @@ def test_handlers_are_as_before_and_the_timer_has_stopped() -> None:
 
 
 def test_an_ignored_interrupt_stays_ignored() -> None:
-    """A shell starts background jobs so."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with signals_that_last():
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(2 * INTERVAL)
-    finally:
-        signal.signal(signal.SIGINT, before)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with signals_that_last():
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(2 * INTERVAL)
+    assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN

@@ -34,9 +34,9 @@ def signals_that_last() -> Iterator[None]:
     --------
     >>> import os, signal, time
     >>> from contextlib import suppress
-    >>> with signals_that_last(), suppress(KeyboardInterrupt):
+    >>> with suppress(SystemExit), signals_that_last():
     ...     with suppress(BaseException):
-    ...         os.kill(os.getpid(), signal.SIGINT)
+    ...         os.kill(os.getpid(), signal.SIGTERM)
     ...     time.sleep(60)
     ...     print("never reached")
     """
