@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import io
 import json
+import os
 import subprocess
 import sys
 import warnings
@@ -422,13 +424,12 @@ def test_saving_says_which_classifier_it_cannot_store(estimator, message, tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_smuggled_type_in_a_wrapped_classifier_is_refused_by_name(tmp_path) -> None:
+@pytest.mark.parametrize("function", [os.system, functools.partial(os.system, "true")])
+def test_a_smuggled_type_in_a_wrapped_classifier_is_refused_by_name(function, tmp_path) -> None:
     path = fit_quietly(boosted(), *frame_of(600)).save(tmp_path / "m.rnet")
 
     def smuggle(parts) -> None:
-        import os
-
-        parts["estimator.skops"] = skops.io.dumps(FunctionTransformer(os.system))
+        parts["estimator.skops"] = skops.io.dumps(FunctionTransformer(function))
 
     resealed(path, smuggle)
     with pytest.raises(rn.ModelFileError, match=r"refused.*system"):

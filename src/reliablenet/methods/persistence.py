@@ -63,14 +63,17 @@ WRAPPER_CLASSES: dict[str, type[WrappingClassifier]] = {
     "TemperatureScaling": TemperatureScaling,
 }
 ENCODERS = {"PiecewiseEncoder": PiecewiseEncoder, "TabularEncoder": TabularEncoder}
-# Beyond the types that skops trusts by itself: what imputers hold, our own preprocessing, and trees.
+# Beyond the types that skops trusts by itself: what imputers hold, our own preprocessing, and trees;
+# boosting checks numbers beside categories with a partial, whose function has to be trusted too.
 TRUSTED_TYPES = frozenset(
     {
+        "functools.partial",
         "numpy.dtype",
         "reliablenet.data.piecewise.PiecewiseEncoder",
         "reliablenet.data.tabular.TabularEncoder",
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
         "sklearn.tree._tree.Tree",
+        "sklearn.utils.validation.check_array",
     }
 )
 

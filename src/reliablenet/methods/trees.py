@@ -32,27 +32,31 @@ def check_trees(model: Any) -> None:
 
 
 def _check_boosting(model: Any) -> None:
+    mapper = model._bin_mapper  # its columns have another order than the user's: categories first
+    categorical = np.asarray(mapper.is_categorical_, bool)
+    if not categorical.shape == (model.n_features_in_,) == (len(mapper.bin_thresholds_),):
+        raise ModelFileError("Boosted trees and their bins disagree on the number of features.")
+    for number in np.flatnonzero(categorical):
+        known = np.asarray(mapper.bin_thresholds_[number])
+        if not np.all((known >= 0) & (known <= LARGEST_CATEGORY)):
+            raise ModelFileError("A category of boosted trees lies outside 0 to 255.")
     for predictor in (tree for trees in model._predictors for tree in trees):
         if not isinstance(predictor, TreePredictor):
             raise ModelFileError("A model of boosted trees holds something that is no tree.")
         nodes = predictor.nodes
         leaves = nodes["is_leaf"].astype(bool)
         _check(nodes, "left", "right", "feature_idx", leaves, model.n_features_in_)
-        sets = nodes["bitset_idx"][nodes["is_categorical"].astype(bool) & ~leaves]
+        by_category = nodes[nodes["is_categorical"].astype(bool) & ~leaves]
+        if not categorical[by_category["feature_idx"]].all():
+            raise ModelFileError("A node of a tree takes a number for a category.")
         for name in ("raw_left_cat_bitsets", "binned_left_cat_bitsets"):
             table = getattr(predictor, name)
             if table.dtype != np.uint32 or table.ndim != 2 or table.shape[1] != 8:
                 raise ModelFileError(f"{name} of a tree is not a table of category sets.")
-            if np.any(sets >= len(table)):
+            if np.any(by_category["bitset_idx"] >= len(table)):
                 raise ModelFileError(
                     "A node of a tree names a set of categories that is not there."
                 )
-    if model.is_categorical_ is not None:
-        for known in np.array(model._bin_mapper.bin_thresholds_, dtype=object)[
-            np.asarray(model.is_categorical_, bool)
-        ]:
-            if np.any(~((np.asarray(known) >= 0) & (np.asarray(known) <= LARGEST_CATEGORY))):
-                raise ModelFileError("A category of boosted trees lies outside 0 to 255.")
 
 
 def _check(
