@@ -6,10 +6,11 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 import reliablenet as rn
 from reliablenet.bench import Plan
-from reliablenet.bench.trainings import build, fit_models
+from reliablenet.bench.trainings import adaptive_schedule, build, fit_models
 from reliablenet.data import load_dataset
 from reliablenet.training.schedule import Schedule
 
@@ -82,3 +83,31 @@ def test_boosting_may_have_the_selection_rows_too() -> None:
     )
     rows = BAND.folds.certification.X
     np.testing.assert_array_equal(model.predict_proba(rows), trees.fit(X, y).predict_proba(rows))
+
+
+def test_our_settings_for_images_are_those_of_the_classifier_in_the_width_of_the_plan() -> None:
+    digits = load_digits()
+    images = (digits.images[:400, None] / 16).astype("float32")
+    sizes = {}
+    for width in (None, 4):
+        plan = Plan("coloured_mnist", network="cnn5", width=width, epochs=2, warmup_epochs=2)
+        ours = build(plan, "images", 3, 0.05)
+        named = rn.ReliableClassifier(
+            network="cnn5", schedule=adaptive_schedule(plan), random_state=3, verbose=False
+        )
+        with warnings.catch_warnings(action="ignore"):
+            for model in (ours, named):
+                model.fit(images, digits.target[:400])
+        sizes[width] = sum(weights.numel() for weights in ours.network_.parameters())
+        equal = np.array_equal(ours.predict_proba(images), named.predict_proba(images))
+        assert equal == (width is None)
+    assert sizes[4] < sizes[None]
+
+
+@pytest.mark.parametrize(
+    ("dataset", "augment"), [("coloured_mnist", "crops"), ("cifar10", "flips+crops")]
+)
+def test_images_are_changed_only_where_that_leaves_their_class(dataset, augment) -> None:
+    plan = Plan(dataset, network="cnn5")
+    assert build(plan, "images_augmented", 0, 0.05).augment == augment
+    assert build(plan, "images", 0, 0.05).augment is None

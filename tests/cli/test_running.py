@@ -182,6 +182,13 @@ def test_pipes_in_and_out(trained, loans, tmp_path) -> None:
     assert json.loads(result.stdout)["certificate"] == ours.to_dict()
 
 
+def test_decisions_and_json_cannot_both_have_standard_output(trained, loans, call) -> None:
+    model, rows = loans / "model.rnet", loans / "new.csv"
+    result = call("predict", model, rows, "--out", "-", "--json")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--json needs standard output for itself" in result.stderr
+
+
 def test_a_reader_that_leaves_is_no_error(trained, loans) -> None:
     writer = subprocess.Popen(
         [*COMMAND, "predict", str(loans / "model.rnet"), str(loans / "new.csv"), "--out", "-"],
