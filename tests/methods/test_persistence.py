@@ -20,6 +20,7 @@ from contract_helpers import NETWORKS, QUICK, fit_quietly, frame_of, quick
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from torch import nn
@@ -409,6 +410,10 @@ class Opaque:
     ("estimator", "message"),
     [
         (Opaque(), "wraps a scikit-learn estimator or a network of ours; got Opaque"),
+        (
+            make_pipeline(TabularEncoder(), KNeighborsClassifier(algorithm="kd_tree")),
+            "the types .*KDTree.*, which are not known to be harmless",
+        ),
         (
             make_pipeline(
                 FunctionTransformer(lambda frame: frame[["number"]].fillna(0)), LogisticRegression()

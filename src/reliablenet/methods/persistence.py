@@ -13,7 +13,6 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
@@ -26,10 +25,11 @@ from reliablenet.data.tabular import TabularEncoder
 from reliablenet.errors import InvalidParameterError, ModelFileError, ReliableNetError
 from reliablenet.methods.abstaining import AbstainingClassifier
 from reliablenet.methods.architectures import NetworkFactory
-from reliablenet.methods.archive import check_stored, open_sealed, seal, sha256
+from reliablenet.methods.archive import open_sealed, seal, sha256
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.deep_gamblers import DeepGamblersClassifier
 from reliablenet.methods.erm import ERMClassifier
+from reliablenet.methods.estimators import estimator_from_bytes, estimator_to_bytes
 from reliablenet.methods.evidence import Evidence
 from reliablenet.methods.neural import NeuralClassifier
 from reliablenet.methods.posthoc import (
@@ -40,7 +40,6 @@ from reliablenet.methods.posthoc import (
 )
 from reliablenet.methods.reliable import ReliableClassifier
 from reliablenet.methods.selectivenet import SelectiveNetClassifier
-from reliablenet.methods.trees import check_trees
 from reliablenet.methods.wrapping import WrappingClassifier
 from reliablenet.training.forward import chunk_rows
 from reliablenet.training.history import History
@@ -63,19 +62,6 @@ WRAPPER_CLASSES: dict[str, type[WrappingClassifier]] = {
     "TemperatureScaling": TemperatureScaling,
 }
 ENCODERS = {"PiecewiseEncoder": PiecewiseEncoder, "TabularEncoder": TabularEncoder}
-# Beyond the types that skops trusts by itself: what imputers hold, our own preprocessing, and trees;
-# boosting checks numbers beside categories with a partial, whose function has to be trusted too.
-TRUSTED_TYPES = frozenset(
-    {
-        "functools.partial",
-        "numpy.dtype",
-        "reliablenet.data.piecewise.PiecewiseEncoder",
-        "reliablenet.data.tabular.TabularEncoder",
-        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-        "sklearn.tree._tree.Tree",
-        "sklearn.utils.validation.check_array",
-    }
-)
 
 
 def save(model: Any, path: str | Path) -> Path:
@@ -127,7 +113,7 @@ def save(model: Any, path: str | Path) -> Path:
         parts["preprocessing.json"] = _preprocessing(core.encoder_)
         parts["history.json"] = core.history_.to_json().encode()
     else:
-        parts["estimator.skops"] = _estimator(core)
+        parts["estimator.skops"] = estimator_to_bytes(core)
     manifest["methods"] = [_describe(method) for method in methods]
     manifest["sha256"] = {name: sha256(part) for name, part in parts.items()}
     parts = {"manifest.json": json.dumps(manifest, indent=2, allow_nan=False).encode()} | parts
@@ -171,7 +157,7 @@ def load(path: str | Path, *, network: NetworkFactory | None = None) -> Any:
         if "estimator.skops" in parts:
             if network is not None:
                 raise InvalidParameterError("`network` of load: this model has no network.")
-            model = _from_skops(parts["estimator.skops"], path)
+            model = estimator_from_bytes(parts["estimator.skops"], path)
         for described in reversed(manifest["methods"]):
             if model is None:
                 model = _network_method(described, manifest["network"], parts, network, path)
@@ -350,44 +336,3 @@ def _preprocessing(encoder: TabularEncoder | None) -> bytes:
         None if encoder is None else _plain({"encoder": type(encoder).__name__} | encoder.to_dict())
     )
     return json.dumps(learned, allow_nan=False).encode()
-
-
-def _estimator(estimator: Any) -> bytes:
-    """Return a scikit-learn estimator as bytes, unless they would be refused when loaded."""
-    import skops.io
-
-    name = type(estimator).__name__
-    if not isinstance(estimator, BaseEstimator):
-        raise InvalidParameterError(
-            f"save can store what wraps a scikit-learn estimator or a network of ours; got {name}. "
-            "Keep that model in a format of its own, and certificate_.to_json() beside it."
-        )
-    try:
-        content = bytes(skops.io.dumps(estimator))
-        refused = _untrusted(content)
-    except Exception as error:  # skops raises as it likes
-        raise InvalidParameterError(f"save cannot store this {name}: {error}") from error
-    if refused:
-        raise InvalidParameterError(
-            f"save cannot store this {name}: load would refuse the types {refused}, because they "
-            "could run code. Keep that model in a format of its own."
-        )
-    return content
-
-
-def _from_skops(content: bytes, path: Any) -> Any:
-    import skops.io
-
-    check_stored(content, path)
-    refused = _untrusted(content)
-    if refused:
-        raise ModelFileError(f"{path} is refused: it holds {refused}.")
-    estimator = skops.io.loads(content, trusted=sorted(TRUSTED_TYPES))
-    check_trees(estimator)
-    return estimator
-
-
-def _untrusted(content: bytes) -> list[str]:
-    import skops.io
-
-    return sorted(set(skops.io.get_untrusted_types(data=content)) - TRUSTED_TYPES)
