@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -155,7 +157,7 @@ def test_unknown_names(choice, message, tmp_path) -> None:
         pending_jobs(TINY, Store(tmp_path), **choice)
 
 
-def bench(folder: Path, *options: str) -> subprocess.Popen[bytes]:
+def bench(folder: Path, *options: str, **settings: str) -> subprocess.Popen[bytes]:
     profile = folder / "tiny.toml"
     profile.write_text(FILE)
     command = ["-m", "reliablenet", "bench", "run", "--profile", str(profile)]
@@ -164,7 +166,7 @@ def bench(folder: Path, *options: str) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,  # so that a kill takes the workers too
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        env=os.environ | {"OMP_NUM_THREADS": "1"} | settings,
     )
 
 
@@ -174,6 +176,19 @@ def test_processes_and_a_dask_cluster_give_the_same_to_the_bit(finished, tmp_pat
     _, err = process.communicate(timeout=300)
     assert process.returncode == 0, err.decode()
     assert contents(tmp_path / "tiny") == contents(finished)
+
+
+def test_dask_says_nothing_of_a_taken_port_or_of_a_worker_that_is_slow_to_go(tmp_path) -> None:
+    slow = '["import atexit, time; atexit.register(time.sleep, 60)"]'
+    options = ("--methods", "boosting+certified", "--dask", "local")
+    with socket.socket() as taken:
+        with suppress(OSError):  # another test has it
+            taken.bind(("127.0.0.1", 8787))
+            taken.listen()
+        process = bench(tmp_path, *options, DASK_DISTRIBUTED__WORKER__PRELOAD=slow)
+        _, err = process.communicate(timeout=300)
+    assert process.returncode == 0
+    assert err.decode() == f"1 trainings to do; results go to {tmp_path / 'tiny'}.\n"
 
 
 def test_ten_kills_at_random_moments_change_nothing(finished, tmp_path) -> None:
