@@ -24,7 +24,7 @@ ALPHA = 0.02
 # A function of one's own is trained without the average.
 METHODS: dict[str, Any] = {
     "default": rn.ReliableClassifier(network="cnn5"),
-    "default, moved at random": rn.ReliableClassifier(network="cnn5", augment="crops"),
+    "default, augmented": rn.ReliableClassifier(network="cnn5", augment="crops"),
     "without the average": rn.ReliableClassifier(network=cnn5),
     "paper's ReliableNet": rn.ReliableClassifier(network=cnn5, schedule="paper"),
     "ERM, early stop": rn.ERMClassifier(network=cnn5, checkpoint="selection"),

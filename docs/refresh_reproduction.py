@@ -40,7 +40,7 @@ can train them.
 * `reliablenet_last@eps` is the paper's method, the last iterate; `reliablenet@eps` keeps the epoch with the lowest selection-fold loss among those within the budget.
 * `+certified` is a certified threshold on top of a classifier, chosen on the certification fold itself.
 * `tabular` is [our default for tables](explanations/default.md), which is not the paper's: `tabular_free@eps` is it at the paper's eps\\*, `tabular@eps` the same trained for that threshold, constrained where it is needed, and
-  `tabular_constrained+certified` that network at a certified threshold. `images` are our settings for images with the paper's networks. `boosting_all` has trained on the selection rows too, as `tabular` has.
+  `tabular_constrained+certified` that network at a certified threshold. `images` are our settings for images with the paper's networks, `images_augmented` the same on training images moved, and photographs mirrored, at random. `boosting_all` has trained on the selection rows too, as `tabular` has.
 * The paper's AURC is that of the shifted set: it lies below what a perfect ranking could reach at its accuracy in distribution. Both are in our table.
 """
 

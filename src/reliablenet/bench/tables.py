@@ -63,6 +63,7 @@ RANKINGS = (
     "tabular+certified",
     "tabular@eps",
     "images+certified",
+    "images_augmented+certified",
 )
 
 
