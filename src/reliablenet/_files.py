@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -22,30 +22,19 @@ def write_atomically(path: Path, content: bytes) -> None:
 @contextmanager
 def open_atomically(path: Path) -> Iterator[IO[bytes]]:
     """Yield a file that gets its name when all was written, and vanishes if that fails."""
+    # Named before it is made, so that a signal while it is made leaves nothing behind either.
+    temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}"
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise _naming(path, error) from None
-    try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).chmod(0o666 & ~_umask())
-        os.replace(temporary, path)
+        temporary.replace(path)
     except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno in FULL:
-            raise _naming(path, error) from None
+        with suppress(OSError):  # it was never made
+            temporary.unlink()
+        if isinstance(error, OSError) and (error.errno in FULL or error.filename == str(temporary)):
+            raise OSError(
+                error.errno, error.strerror, str(path)
+            ) from None  # the user's name for it
         raise
-
-
-def _naming(path: Path, error: OSError) -> OSError:
-    """Return the error with the name that the user gave, and not that of the temporary file."""
-    return OSError(error.errno, error.strerror, str(path))
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
