@@ -186,14 +186,21 @@ def _settings_by_set(what: str, columns: dict[str, dict[str, float]], ours: str)
 def images_table() -> str:
     """Return certified throughput on images: digits, and the images of the paper's study."""
     found = _measured("images_results.json")
-    names = list(found["throughput"])
-    lines = _heading(["set", *names])
+    lines = _heading(["set", *found["throughput"]])
     values = [(one["mean"], one["sd"]) for one in found["throughput"].values()]
     lines.append(_line(f"{found['images']:,} digits, alpha {found['alpha']:g}", _spread(values)))
-    methods = ("images", "images_augmented", None, "reliablenet", "erm_early")
+    methods = {
+        "default": "images",
+        "default, augmented": "images_augmented",
+        "paper's ReliableNet": "reliablenet",
+        "ERM, early stop": "erm_early",
+    }
     for plan in ("coloured_mnist", "cifar10"):
-        granted = [None if method is None else _granted(plan, method) for method in methods]
-        values = [None if g is None else (np.mean(g), np.std(g, ddof=1)) for g in granted]
+        granted = {name: _granted(plan, method) for name, method in methods.items()}
+        values = [
+            (np.mean(granted[name]), np.std(granted[name], ddof=1)) if name in granted else None
+            for name in found["throughput"]
+        ]
         images = _runs().set_index("plan").loc[plan, "train_rows"].iloc[0]
         lines.append(_line(f"{_name(plan)}, {images:,} images", _spread(values)))
     return "\n".join(lines) + "\n"

@@ -34,7 +34,6 @@ def open_atomically(path: Path) -> Iterator[IO[bytes]]:
         with suppress(OSError):  # it was never made
             temporary.unlink()
         if isinstance(error, OSError) and (error.errno in FULL or error.filename == str(temporary)):
-            raise OSError(
-                error.errno, error.strerror, str(path)
-            ) from None  # the user's name for it
+            named = OSError(error.errno, error.strerror, str(path))  # as the user knows it
+            raise named from None
         raise

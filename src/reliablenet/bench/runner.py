@@ -193,9 +193,13 @@ def _results(jobs: Sequence[Job], n_jobs: int, dask: str | None) -> Iterator[Res
             yield _on_cluster(jobs, client)
         return
     # We say ourselves which run lost its worker; one that is slow to go in the end is no one's worry.
-    settings = {"dashboard_address": "127.0.0.1:0", "silence_logs": logging.ERROR}
     with (
-        LocalCluster(n_workers=n_jobs, threads_per_worker=1, **settings) as cluster,
+        LocalCluster(
+            n_workers=n_jobs,
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.ERROR,
+        ) as cluster,
         Client(cluster) as client,
     ):
         yield _on_cluster(jobs, client)

@@ -13,6 +13,7 @@ INTERVAL = 0.2  # seconds between two looks whether the exception is still on it
 HAS_TIMER = hasattr(signal, "setitimer")  # Windows has none
 
 
+# Classes of our own, since the built-in exceptions take no weak reference.
 class Interrupted(KeyboardInterrupt):
     """Raised by Ctrl-C."""
 
