@@ -6,15 +6,15 @@ import sys
 import warnings
 from pathlib import Path
 
-import sklearn
-
-# scikit-learn is between us and the caller where it calls our fit: `with_callbacks`, `GridSearchCV`.
-INSIDE = (str(Path(__file__).parent), str(Path(sklearn.__file__).parent))
+HERE = str(Path(__file__).parent)
 
 
 def warn_user(message: str, category: type[Warning]) -> None:
     """Warn about the innermost line that is neither ours nor scikit-learn's."""
+    # scikit-learn is between us and the caller where it calls our fit: `with_callbacks`, `GridSearchCV`.
+    sklearn = sys.modules.get("sklearn")
+    inside = (HERE,) if sklearn is None else (HERE, str(Path(str(sklearn.__file__)).parent))
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(INSIDE):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(inside):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)

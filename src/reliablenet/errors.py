@@ -43,3 +43,15 @@ class FoldWarning(UserWarning):
 
 class ColumnWarning(UserWarning):
     """A column of a table is left out, or gives the target away; the message names it."""
+
+
+class LabelWarning(UserWarning):
+    """Labels look mistaken: a class that the model does not know, or more errors than guessing makes."""
+
+
+class ReuseWarning(UserWarning):
+    """Certification rows were used before, or for more than the certificate allows for."""
+
+
+class EmptyCertificateWarning(UserWarning):
+    """A certificate was granted that is worth nothing; the message says why."""

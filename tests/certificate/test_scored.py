@@ -158,12 +158,17 @@ def test_logits_are_never_taken_for_probabilities(seed):
         (
             ["a", "b", "a", "b"],
             None,
-            r"classes: \['a', 'b'\].*Give the column order with `classes=`",
+            r"classes: \['a', 'b'\].*Give the names of the classes.*`classes=`",
         ),
         (["0", "1", "0", "1"], None, r"not among the 3 known classes: \['0', '1'\]"),
-        (["a", "b", "z", "z"], ["a", "b", "c"], r"classes: \['z'\]. Known: \['a', 'b', 'c'\]"),
-        ([0, 1, 2, 0], ["a", "b", "c"], r"not among the 3 known classes: \[0, 1, 2\]"),
-        (["a", "b", None, "a"], ["a", "b", "c"], r"not among the 3 known classes: \[None\]"),
+        ([0, 1, 2, 0], ["a", "b", "c"], r"None of the labels.*3 known classes: got \[0, 1, 2\]"),
+        (["a", "b", None, "a"], ["a", "b", "c"], r"truth of every row; it is missing in row 2"),
+        ([0.0, 1.0, math.nan, 1.0], [0.0, 1.0, 2.0], r"truth of every row; it is missing in row 2"),
+        (
+            ["a", "B ", "c", "a"],
+            ["a", "b", "c"],
+            r"'B ' where the predictions say 'b': they differ",
+        ),
     ],
 )
 def test_unknown_labels_are_refused_by_name(y, classes, text):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,31 +10,80 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reliablenet._checks import as_array, check_finite
-from reliablenet.errors import InvalidDataError, InvalidParameterError
+from reliablenet._warn import warn_user
+from reliablenet.errors import InvalidDataError, InvalidParameterError, LabelWarning
 
 SUM_TOLERANCE = 1e-3  # float16 probabilities of many classes are off by a few 1e-4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ScoredRows:
-    """Rows reduced to their acceptance score (float64) and whether the prediction is wrong.
+    """Rows as certificates, metrics and curves see them: a score and a verdict each.
 
-    ``lowest`` is a threshold that accepts every possible row: 0 for probabilities, else -inf.
+    Attributes
+    ----------
+    score : array of shape (n,)
+        What is compared with a threshold, float64.
+    wrong : boolean array of shape (n,)
+        Whether the prediction is wrong.
+    lowest : float
+        A threshold that accepts every possible row: 0 for probabilities, else -inf.
+    confidence : array of shape (n,), optional
+        Probability of the predicted class, where there are probabilities.
+    truth, predicted : array of shape (n,), optional
+        Labels, or their places among the classes; -1 is a class that the model does not know.
+
+    Examples
+    --------
+    >>> rows = ScoredRows(np.array([0.9, 0.8]), np.array([False, True]), lowest=0.0)
+    >>> rows.n, rows.take([1]).wrong.tolist(), rows.commonest()
+    (2, [True], None)
     """
 
     score: NDArray[np.float64]
     wrong: NDArray[np.bool_]
     lowest: float
+    confidence: NDArray[np.float64] | None = None
+    truth: NDArray[Any] | None = None
+    predicted: NDArray[Any] | None = None
 
     @property
     def n(self) -> int:
         """Number of rows."""
         return len(self.score)
 
+    def take(self, places: Any) -> ScoredRows:
+        """Return some of the rows."""
+        parts = (self.confidence, self.truth, self.predicted)
+        taken = (None if part is None else part[places] for part in parts)
+        return ScoredRows(self.score[places], self.wrong[places], self.lowest, *taken)
+
+    def commonest(self) -> int | None:
+        """Return how many rows have the commonest true label; None if labels are not known."""
+        if self.truth is None:
+            return None
+        return max(label_counts(self.truth).values(), default=0)
+
+
+def label_counts(truth: NDArray[Any]) -> dict[Any, int]:
+    """Return how often each label occurs; a class that the model does not know is not counted.
+
+    Examples
+    --------
+    >>> label_counts(np.array(["no", "yes", "no"]))
+    {'no': 2, 'yes': 1}
+    """
+    if truth.dtype.kind in "iu":
+        labels, counts = np.unique(
+            truth[truth >= 0] if truth.dtype.kind == "i" else truth, return_counts=True
+        )
+        return dict(zip(labels.tolist(), counts.tolist(), strict=True))
+    return dict(Counter(truth.tolist()))
+
 
 def score_rows(
     proba: Any,
-    y: Any,
+    y: Any = None,
     *,
     score: Any = None,
     predicted: Any = None,
@@ -44,12 +94,21 @@ def score_rows(
 
     Either ``proba`` (its top entry is the score, its argmax the prediction), or ``proba=None``
     with ``score`` and ``predicted``. A ``score`` beside ``proba`` replaces the top entry only.
+    Rows that are scored already are returned as they are.
+
+    A label that is none of ``classes`` belongs to a class that the model does not know: whatever it
+    predicts is wrong, and a `LabelWarning` says of how many rows that is true.
     """
+    if isinstance(proba, ScoredRows):
+        if any(given is not None for given in (y, score, predicted, classes)):
+            raise InvalidParameterError(f"{owner} takes scored rows alone: they hold the truth.")
+        return proba
     labels = as_array(y, "y")
     if labels.ndim != 1 or len(labels) == 0:
         raise InvalidDataError(
             f"`y` of {owner} must be a non-empty vector; got shape {labels.shape}."
         )
+    confidence = None
     if proba is None:
         if score is None or predicted is None:
             raise InvalidParameterError(
@@ -57,14 +116,21 @@ def score_rows(
             )
         answers = as_array(predicted, "predicted")
         check_length("predicted", answers, len(labels), owner)
+        if predicted is y:
+            raise InvalidParameterError(
+                f"`predicted` of {owner} is `y` itself: no row could be wrong. Pass what the model "
+                "predicted."
+            )
         if classes is not None:
-            class_indices(labels, classes, owner)
-            class_indices(answers, classes, owner, "predicted")
+            labels = known_indices(labels, classes, owner)
+            answers = class_indices(answers, classes, owner, "predicted")
         elif (answers.dtype.kind in "OU") != (labels.dtype.kind in "OU"):
             raise InvalidDataError(
                 f"`predicted` of {owner} must hold labels as `y` does; got {answers[0]!r} where "
                 f"`y` has {labels[0]!r}. Translate column numbers into labels first."
             )
+        else:
+            check_spelling(labels, answers, owner)
     else:
         if predicted is not None:
             raise InvalidParameterError(
@@ -83,7 +149,8 @@ def score_rows(
             raise InvalidDataError(f"`score` of {owner} must hold numbers; got {scores.dtype}.")
         scores = scores.astype(np.float64)
     check_finite("score", scores, owner)
-    return ScoredRows(scores, answers != labels, 0.0 if score is None else -np.inf)
+    lowest = 0.0 if score is None else -np.inf
+    return ScoredRows(scores, answers != labels, lowest, confidence, labels, answers)
 
 
 def check_proba(proba: Any, owner: str) -> NDArray[np.float64]:
@@ -136,38 +203,114 @@ def check_length(name: str, values: NDArray[Any], n: int, owner: str) -> None:
 def column_indices(
     labels: NDArray[Any], classes: Any, n_columns: int, owner: str
 ) -> NDArray[np.intp]:
-    """Return the column of each label; without ``classes`` a label is the number of its column."""
+    """Return the column of each label; without ``classes`` a label is the number of its column.
+
+    A label that is none of ``classes`` has the column -1. Without ``classes`` a number that is no
+    column is an error: it is more often a label of another kind than a class without a column.
+    """
     numbers = classes is None and labels.dtype.kind in "iu"
     if numbers and labels.min() >= 0 and labels.max() < n_columns:
         return labels.astype(np.intp, copy=False)
-    names = np.arange(n_columns) if classes is None else as_array(classes, "classes")
+    if classes is None:
+        return class_indices(labels, np.arange(n_columns), owner)
+    names = as_array(classes, "classes")
     if names.shape != (n_columns,):
         raise InvalidDataError(
             f"`classes` of {owner} must name the {n_columns} columns of `proba`; "
             f"got {names.size} names."
         )
-    return class_indices(labels, names, owner)
+    return known_indices(labels, names, owner)
 
 
 def class_indices(
     labels: NDArray[Any], classes: Any, owner: str, name: str = "y"
 ) -> NDArray[np.intp]:
     """Return the position of each label among ``classes``, or name the labels that are not there."""
+    names = _distinct(classes, owner)
+    index = _positions(labels, names)
+    unknown = index < 0
+    if unknown.any():
+        strangers = list(dict.fromkeys(labels[unknown].tolist()))
+        raise InvalidDataError(
+            f"`{name}` of {owner} holds labels that are not among the {len(names)} known classes: "
+            f"{_listed(strangers)}. Known: {_listed(names.tolist())}. Give the names of the classes, in "
+            "the order of the columns, with `classes=`."
+        )
+    return index
+
+
+def known_indices(
+    labels: NDArray[Any], classes: Any, owner: str, name: str = "y"
+) -> NDArray[np.intp]:
+    """Return the position of each label among ``classes``, -1 for a class that is not there.
+
+    Whatever the model predicts for such a row is wrong, and a warning says of how many that is true.
+    Labels that only differ from a known one in case or spaces, or of which none is known, are a
+    mistake in the table and not another class.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     known_indices(np.array(["cat", "dog", "cow"]), ["cat", "dog"], "certify")
+    array([ 0,  1, -1])
+    """
+    names = _distinct(classes, owner)
+    index = _positions(labels, names)
+    unknown = index < 0
+    if unknown.any():
+        strangers = list(dict.fromkeys(labels[unknown].tolist()))
+        if any(label is None or label != label for label in strangers):
+            raise InvalidDataError(
+                f"`{name}` of {owner} must hold the truth of every row; it is missing in row "
+                f"{next(i for i, label in enumerate(labels.tolist()) if label is None or label != label)}."
+            )
+        _refuse_other_spelling(strangers, names.tolist(), owner, name)
+        if unknown.all():
+            raise InvalidDataError(
+                f"None of the labels in `{name}` of {owner} is among the {len(names)} known classes: "
+                f"got {_listed(strangers)}; known are {_listed(names.tolist())}."
+            )
+        warn_user(
+            f"{int(unknown.sum())} of {len(labels)} rows have a label that the model does not know "
+            f"({_listed(strangers)}): whatever it predicts for them is counted as wrong.",
+            LabelWarning,
+        )
+    return index
+
+
+def check_spelling(labels: NDArray[Any], answers: NDArray[Any], owner: str) -> None:
+    """Raise where labels and predictions are texts that only case or spaces keep apart."""
+    if labels.dtype.kind not in "OU":
+        return
+    true, said = set(labels.tolist()), set(answers.tolist())
+    _refuse_other_spelling(true - said, said - true, owner, "y")
+
+
+def _refuse_other_spelling(strangers: Any, known: Any, owner: str, name: str) -> None:
+    plain = {label.strip().casefold(): label for label in known if isinstance(label, str)}
+    for label in strangers:
+        twin = plain.get(label.strip().casefold()) if isinstance(label, str) else None
+        if twin is not None:
+            raise InvalidDataError(
+                f"`{name}` of {owner} holds {label!r} where the predictions say {twin!r}: they differ "
+                "in case or spaces alone. Spell the labels alike."
+            )
+
+
+def _distinct(classes: Any, owner: str) -> NDArray[Any]:
     names = as_array(classes, "classes")
     if names.ndim != 1 or len(set(names.tolist())) != len(names):
         raise InvalidDataError(
             f"`classes` of {owner} must be distinct labels; got {names.tolist()}."
         )
-    index = _positions(labels, names)
-    unknown = index < 0
-    if unknown.any():
-        strangers = list(dict.fromkeys(labels[unknown].tolist()))[:5]
-        raise InvalidDataError(
-            f"`{name}` of {owner} holds labels that are not among the {len(names)} known classes: "
-            f"{strangers}. Known: {names.tolist()[:10]}. Give the column order with `classes=`, "
-            "or leave those rows out."
-        )
-    return index
+    return names
+
+
+def _listed(values: list[Any], most: int = 10) -> str:
+    """Write labels, and how many more there are."""
+    shown = f"[{', '.join(map(repr, values[:most]))}]"
+    return shown if len(values) <= most else f"{shown} and {len(values) - most} more"
 
 
 def _positions(labels: NDArray[Any], names: NDArray[Any]) -> NDArray[np.intp]:
