@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 import reliablenet as rn
 from reliablenet.bench import Plan, Profile, load_profile
-from reliablenet.certificate.certify import _digest
+from reliablenet.certificate.record import _digest
 from reliablenet.cli.app import app
 from reliablenet.data.tables import column_names, read_batches, read_table
 

@@ -27,14 +27,14 @@ from reliablenet.bench.profiles import Plan
 from reliablenet.bench.store import settings_hash
 from reliablenet.bench.trainings import find_eps, fit_models, fit_on, own_settings
 from reliablenet.certificate import Certificate
-from reliablenet.certificate.certify import count_rows
 from reliablenet.certificate.scored import score_rows
-from reliablenet.certificate.threshold import certify_monotone
+from reliablenet.certificate.threshold import judge
 from reliablenet.data import Dataset, Fold, load_dataset
 from reliablenet.methods import (
     ConformalRiskControl,
     SelectiveClassifier,
     TemperatureScaling,
+    ledger,
 )
 from reliablenet.methods.decisions import Outputs
 from reliablenet.methods.wrapping import WrappingClassifier
@@ -64,7 +64,10 @@ def run_training(
     try:
         dataset = _dataset(plan.dataset, seed, tuple(sorted(plan.data.items())))
         start = time.perf_counter()
-        with warnings.catch_warnings(record=True) as caught:
+        with (
+            warnings.catch_warnings(record=True) as caught,
+            ledger.closed(),
+        ):  # one study, many rules
             warnings.simplefilter("always")
             models = fit_models(plan, training, dataset, seed, rho)
             shared = {
@@ -154,10 +157,7 @@ def _fix_rules(
         rows = score_rows(
             outputs.proba, fold.y, score=outputs.score, classes=model.classes_, owner=method
         )
-        if threshold is None:
-            certificate = certify_monotone(rows, plan.alpha, rho)
-        else:
-            certificate = count_rows(rows, threshold, plan.alpha, rho, "fixed")
+        certificate = judge(rows, plan.alpha, rho, threshold)
         rules[method] = _Rule(model, certificate.threshold, certificate)
     return rules
 

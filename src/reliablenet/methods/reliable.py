@@ -132,8 +132,15 @@ class ReliableClassifier(NeuralClassifier):
     def _surrogate(self) -> tuple[float, float]:
         return self.m1, self.m2
 
-    def _fit_folds(self, train_fold: Fold | Stream, selection: Fold | Stream, seed: int) -> None:
-        super()._fit_folds(train_fold, selection, seed)
+    def _fit_folds(
+        self,
+        train_fold: Fold | Stream,
+        selection: Fold | Stream,
+        seed: int,
+        *,
+        keep_selection: bool,
+    ) -> None:
+        super()._fit_folds(train_fold, selection, seed, keep_selection=keep_selection)
         self.training_threshold_ = self.history_.threshold
 
     def _selection_threshold(self, selection: Fold) -> float:

@@ -143,17 +143,20 @@ class WrappingClassifier(SelectiveClassifier):
             validate_data(self, X, reset=reset, skip_check_array=True)
         return X
 
-    def _fit_scores(self, train: Fold, selection: Fold, classes: NDArray[Any]) -> Self:
+    def _fit_scores(
+        self, train: Fold, selection: Fold, classes: NDArray[Any], *, keep_selection: bool
+    ) -> Self:
         if not self._is_trained():
-            return super()._fit_scores(train, selection, classes)
+            return super()._fit_scores(train, selection, classes, keep_selection=keep_selection)
         self._check_settings()
         self._check_rows(selection.X, reset=True)
         self.classes_ = classes
-        self._fit_folds(train, Fold(selection.X, class_indices(selection.y, classes, "fit")), 0)
+        chosen = Fold(selection.X, class_indices(selection.y, classes, "fit"))
+        self._fit_folds(train, chosen, 0, keep_selection=keep_selection)
         self.selection_threshold_, self.threshold_ = math.nan, math.inf
         return self
 
-    def _fit_folds(self, train: Fold, selection: Fold, seed: int) -> None:
+    def _fit_folds(self, train: Fold, selection: Fold, seed: int, *, keep_selection: bool) -> None:
         if self._is_fitted():
             self.estimator_ = self.estimator
             return
@@ -162,7 +165,9 @@ class WrappingClassifier(SelectiveClassifier):
         estimator = copy.copy(self.estimator) if trained else clone(self.estimator, safe=False)
         rows, chosen = (Fold(fold.X, self.classes_[fold.y]) for fold in (train, selection))
         if isinstance(estimator, SelectiveClassifier):
-            self.estimator_ = estimator._fit_scores(rows, chosen, self.classes_)
+            self.estimator_ = estimator._fit_scores(
+                rows, chosen, self.classes_, keep_selection=keep_selection
+            )
         else:
             estimator.fit(rows.X, rows.y)
             self.estimator_ = estimator
