@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from reliablenet._checks import check_fraction, check_seed, check_threshold, parameter_error
 from reliablenet.certificate import Certificate, jcw_threshold
 from reliablenet.certificate.scored import ScoredRows, class_indices, known_indices, top_entries
-from reliablenet.data.folds import Fold, fold_counts
+from reliablenet.data.folds import Fold, Folds, fold_counts
 from reliablenet.errors import InvalidDataError
 from reliablenet.methods.decisions import Decisions, Outputs
 from reliablenet.methods.evidence import Evidence, fingerprint
@@ -67,8 +67,10 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     # Whether the method is a rule with a promise of its own, to be followed with or without a
     # certificate; see docs/decisions/0007.
     _acts_uncertified: ClassVar[bool] = False
-    # Whether rules around this fit still need the selection fold; set by `compare`, which shares fits.
+    # Set by `compare`, where several rules share one fit on the same folds: whether one of them still
+    # needs the selection fold, and whether what a rule wraps was fitted on these very folds.
     _shares_selection: bool = False
+    _shares_fit: bool = False
 
     alpha: float
     rho: float
@@ -181,6 +183,7 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         """
         rows, labels, random = self._begin(X, y)
         cut = make_folds(self, rows, labels, selection, certification, groups, random)
+        self._check_fresh(cut.folds)
         if certification is None:
             warn_of_pipeline(self)
         warn_of_missing_classes(cut.folds, self.classes_)
@@ -370,6 +373,9 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
         """Return rows as an array of floats or as the data frame they came in."""
         return check_rows(self, X, y, reset=reset)
+
+    def _check_fresh(self, folds: Folds) -> None:
+        """Raise if rows to choose or to certify on have trained what this method wraps."""
 
     def _check_fold(self, pair: Any, name: str) -> Fold:
         X, labels, _ = check_pair(self, pair, name)

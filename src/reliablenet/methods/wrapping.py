@@ -17,10 +17,11 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 
 from reliablenet._checks import as_array, parameter_error
 from reliablenet.certificate.scored import check_proba, class_indices
-from reliablenet.data.folds import Fold, holdout_counts
+from reliablenet.data.folds import Fold, Folds, holdout_counts
 from reliablenet.errors import InvalidDataError
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.decisions import Outputs
+from reliablenet.methods.seen import model_hashes
 
 
 @dataclass(eq=False, repr=False)  # scikit-learn brings its own
@@ -30,8 +31,9 @@ class WrappingClassifier(SelectiveClassifier):
     An unfitted classifier is cloned and fitted on the training fold; if it is a method of ours, it
     also gets the selection fold, and trains by its own settings, alpha among them. A fitted one is
     used as it is, and every row given to `fit` goes to the selection and certification folds: it must
-    not have seen them. Rows reach it as they came,
-    so that it may take text, missing values, sparse matrices, or whatever else it can read.
+    not have seen them, and rows that trained a method of ours are recognised and refused. Rows reach
+    it as they came, so that it may take text, missing values, sparse matrices, or whatever else it can
+    read.
 
     Parameters
     ----------
@@ -119,6 +121,16 @@ class WrappingClassifier(SelectiveClassifier):
 
     def _holdout_counts(self, n: int) -> tuple[int, int, int]:
         return holdout_counts(n, self.fold_sizes)
+
+    def _check_fresh(self, folds: Folds) -> None:
+        inner = self.estimator
+        seen = getattr(inner, "seen_", None) if self._is_fitted() else None
+        if seen is None or self._shares_fit:
+            return
+        for fold in (folds.selection, folds.certification):
+            hashes = model_hashes(inner, fold.X) if len(fold) else None
+            if hashes is not None:
+                seen.check(hashes, trained_only=True)
 
     def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
         """Return rows as they came: what is right is for the wrapped classifier to say."""

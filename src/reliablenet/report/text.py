@@ -13,9 +13,7 @@ NONE = "\u2013"  # an en dash
 
 def typeset(words: str) -> str:
     """Return a sentence whose percent signs stay on the line of their number."""
-    return (
-        words.replace(" %", f"{NARROW}%").replace("< ", f"<{NARROW}").replace("> ", f">{NARROW}")
-    )
+    return words.replace(" %", f"{NARROW}%").replace("< ", f"<{NARROW}").replace("> ", f">{NARROW}")
 
 
 def sentence(words: str) -> str:
