@@ -88,7 +88,7 @@ def reason(certificate: Certificate) -> str:
     most = largest_certifiable_errors(c.n, c.alpha, c.rho)
     observed = f"{counted}: {sentence.format(share=possible, will='could', level=level)}"
     if most < 0:
-        return f"{observed}; alpha = {exact(c.alpha)} needs at least {_rows_missing(c)}"
+        return f"{observed}; alpha = {exact(c.alpha)} needs {_rows_missing(c)}"
     allowed = f"alpha = {exact(c.alpha)} allows {_count(most, 'confident mistake')} in {_units(c)}"
     if c.threshold < math.inf:
         return f"{observed}; {allowed}"
@@ -171,7 +171,7 @@ def remedy(certificate: Certificate, share: float = 1.0, allowed: Certificate | 
         in_all = ""
         if share < 1.0 and isinstance(needed := _needed(c), int):
             in_all = f", about {_count(math.ceil(needed / share), c.unit)} in all"
-        return f"at least {missing} to certify on{in_all}"
+        return f"{missing} to certify on{in_all}"
     if c.threshold == math.inf:
         return (
             "a model that is rarely wrong where it is sure: more training rows, or another method"
@@ -334,7 +334,8 @@ def _needed(c: Certificate) -> int | None:
 
 def _rows_missing(c: Certificate) -> str:
     needed = _needed(c)
-    return f"more {c.unit}s than can be counted" if needed is None else _count(needed, c.unit)
+    counted = f"at least {_count(needed or 0, c.unit)}"
+    return f"more {c.unit}s than can be counted" if needed is None else counted
 
 
 def _count(number: int, noun: str) -> str:
