@@ -15,7 +15,6 @@ from scipy.stats import beta
 
 from reliablenet.certificate import Certificate, certify, clopper_pearson_upper
 from reliablenet.certificate.record import _digest
-from reliablenet.certificate.threshold import judge
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
