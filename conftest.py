@@ -9,6 +9,8 @@ import torch
 from hypothesis import HealthCheck, settings
 from torch import nn
 
+from reliablenet.methods import ledger
+
 # The machine decides how long an example takes; a slow one is not a failing one.
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("default")
@@ -18,6 +20,12 @@ settings.load_profile("default")
 def one_thread_a_worker() -> None:
     """Under xdist every worker would otherwise start as many threads as there are cores."""
     torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def empty_ledger() -> None:
+    """Tests certify the same rows again and again; each begins as a new process would."""
+    ledger.clear()
 
 
 @pytest.fixture(autouse=True)

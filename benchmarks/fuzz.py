@@ -11,7 +11,6 @@ import os
 import resource
 import sys
 import tempfile
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,15 +20,12 @@ import torch
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "tests" / name) for name in ("fuzz", "methods")]
 
-import test_model_file_fuzz as models  # noqa: E402
-from contract_helpers import fit_quietly  # noqa: E402
 from fuzz_case import Fault, run_case  # noqa: E402
 from fuzz_files import FILES, run_file  # noqa: E402
+from fuzz_models import MODELS, MUTATIONS, good_file, mutants, run_mutant  # noqa: E402
 from fuzz_targets import SLOW, TARGETS  # noqa: E402
 
-import reliablenet as rn  # noqa: E402
-
-QUICK_CASES, SLOW_CASES, FILE_CASES, MODEL_ROUNDS = 1500, 150, 4500, 2
+QUICK_CASES, SLOW_CASES, FILE_CASES, MODEL_SEEDS = 1500, 150, 4500, 50
 MEMORY = 12 * 1024**3  # a case that asks for more is told so
 
 
@@ -66,34 +62,20 @@ def targets(folder: Path) -> Iterator[tuple[str, str, Callable[[int], str], int]
     for name, file in FILES.items():
         case = lambda seed, n=name, t=file: run_file(n, t, seed, folder)  # noqa: E731
         yield "file", name, case, FILE_CASES
-    for kind in models.MODELS:
-        yield "file", f"models, {kind}", model_cases(kind, folder), MODEL_ROUNDS * models.MUTATIONS
+    for kind in MODELS:
+        yield "file", f"models, {kind}", model_cases(kind, folder), MODEL_SEEDS * MUTATIONS
 
 
 def model_cases(kind: str, folder: Path) -> Callable[[int], str]:
-    """Return the altered model files of tests/methods/test_model_file_fuzz.py, one a call."""
+    """Return altered model files, one a call, and another model after each `MUTATIONS`."""
     stream: list[Iterator[bytes]] = []
 
-    def case(seed: int) -> str:
-        if seed % models.MUTATIONS == 0:
-            model = fit_quietly(models.MODELS[kind], models.BAND.X, models.BAND.y)
-            content = model.save(folder / "good.rnet").read_bytes()
-            stream[:] = [models.mutants(content, seed=seed + 1)]
-        path = folder / "case.rnet"
-        path.write_bytes(next(stream[0]))
-        with warnings.catch_warnings(action="ignore"):
-            try:
-                model = rn.load(path)
-                decided = len(model.decide(models.BAND.X[:20]))
-            except rn.ReliableNetError:
-                return "our error"
-            except Exception as error:  # what scikit-learn says of an altered classifier of its own
-                if kind == "network":
-                    raise Fault(f"models, {kind}, case {seed}: {error!r}") from error
-                return "documented error"
-        if decided != 20:
-            raise Fault(f"models, {kind}, case {seed}: {decided} decisions for 20 rows")
-        return "answer"
+    def case(number: int) -> str:
+        seed, place = divmod(number, MUTATIONS)
+        if place == 0:
+            stream[:] = [mutants(good_file(kind, seed, folder), seed)]
+        story = f"seed {seed}, case {place}"
+        return run_mutant(kind, next(stream[0]), folder / "case.rnet", story)
 
     return case
 

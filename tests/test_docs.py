@@ -168,7 +168,7 @@ def test_mathematics_and_docstrings_are_in_the_site(site) -> None:
     assert theory.count("<math") > 100
     assert "$" not in re.sub(r"<(script|code|pre)\b.*?</\1>", "", theory, flags=re.DOTALL)
     reference = (site / "reference" / "certificates.html").read_text()
-    assert 'id="reliablenet.certificate.certify.certify"' in reference
+    assert 'id="reliablenet.certificate.threshold.certify"' in reference
     assert "Allowed failure probability" in reference or "allowed failure probability" in reference
 
 

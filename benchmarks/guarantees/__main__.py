@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.guarantees import copies, fits, groups, validity, voids
+from benchmarks.guarantees import copies, fits, groups, ties, validity, voids
 
 from reliablenet._files import write_atomically
 
 RESULTS = Path(__file__).parents[2] / "results" / "guarantees"
 SECTIONS: dict[str, Callable[[], Iterable[Any]]] = {
     "validity": lambda: [validity.run()],
+    "ties": lambda: [ties.run()],
     "groups": lambda: [groups.run()],
     "voids": lambda: [voids.run()],
     "copies": lambda: [copies.run()],

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 import reliablenet as rn
@@ -21,6 +24,7 @@ ALPHA, RHO = 0.05, 0.05
 DRAWS, FRESH = 500, 100_000
 ROWS, RULES, LEAF = 1000, 20, 15
 COPIED, PERSON_ROWS, JITTER = 3, 5, 0.1
+NOISE_ROWS, NOISE_ALPHA = 300, 0.2
 
 Outcome = tuple[bool, bool]  # certified, and in truth over the budget
 Case = Callable[[int, int], Outcome]
@@ -81,6 +85,68 @@ def copied(seed: int, fresh: int, *, apart: bool) -> Outcome:
     return _fitted(
         known.X[record], known.y[record], record if apart else None, band, fresh, LEAF * COPIED
     )
+
+
+def repeated(seed: int, fresh: int, *, apart: bool) -> Outcome:
+    """Certify on rows that are there five times each, with or without telling."""
+    band = SyntheticBand(seed)
+    known, rows = band.sample(ROWS), band.sample(ROWS // PERSON_ROWS)
+    model = LogisticRegression().fit(known.X, known.y)
+    record = np.repeat(np.arange(len(rows)), PERSON_ROWS)
+    found = rn.certified_threshold(
+        model.predict_proba(rows.X[record]),
+        rows.y[record],
+        ALPHA,
+        RHO,
+        groups=record if apart else None,
+    )
+    return outcome(model, found, band.sample(fresh))
+
+
+def noise(seed: int, fresh: int, *, inside: bool) -> Outcome:
+    """Choose the columns that go best with labels that nothing goes with: outside or inside the rule."""
+    random = np.random.default_rng(seed)
+    X, y = random.standard_normal((NOISE_ROWS, 2000)), random.integers(0, 2, NOISE_ROWS)
+    with warnings.catch_warnings():
+        for category in (rn.NotCertifiedWarning, rn.EmptyCertificateWarning, rn.ReuseWarning):
+            warnings.simplefilter("ignore", category)  # that it warns is for the tests
+        if inside:
+            chosen = make_pipeline(SelectKBest(k=40), LogisticRegression())
+            rule = rn.CertifiedThreshold(chosen, NOISE_ALPHA, RHO, random_state=seed).fit(X, y)
+        else:
+            rule = rn.CertifiedThreshold(LogisticRegression(), NOISE_ALPHA, RHO, random_state=seed)
+            make_pipeline(SelectKBest(k=40), rule).fit(X, y)
+    found = rule.certificate_
+    if not found.certified:
+        return False, False
+    # Half of all labels are wrong whatever is said, so that JCW is half of the coverage.
+    return True, found.coverage / 2 > NOISE_ALPHA
+
+
+def until_granted(seed: int, fresh: int, *, tries: int) -> Outcome:
+    """Fit with new seeds until a certificate is granted; the source is a tenth over the budget."""
+    random = np.random.default_rng(seed)
+    rows = 400
+    score, wrong = np.full(rows, 0.9), random.random(rows) < 1.1 * ALPHA
+    proba, y = np.column_stack([1 - score, score]), 1 - wrong
+    for number in range(tries):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of copies, reuse and refusals
+            rule = rn.CertifiedThreshold(Fixed(), ALPHA, RHO, random_state=number).fit(proba, y)
+        if rule.certificate_.certified:
+            return True, True
+    return False, False
+
+
+class Fixed(ClassifierMixin, BaseEstimator):
+    """Rows are the probabilities; training teaches it nothing."""
+
+    def fit(self, X: Array, y: Array) -> Fixed:
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict_proba(self, X: Array) -> Array:
+        return X
 
 
 def persons(seed: int, fresh: int, *, apart: bool) -> Outcome:
@@ -146,6 +212,27 @@ VOIDS = (
         "`groups=` the number of the record",
         lambda seed, fresh: copied(seed, fresh, apart=False),
         lambda seed, fresh: copied(seed, fresh, apart=True),
+    ),
+    Void(
+        "copies within the fold",
+        f"every certification row {PERSON_ROWS} times",
+        "`groups=` the number of the record",
+        lambda seed, fresh: repeated(seed, fresh, apart=False),
+        lambda seed, fresh: repeated(seed, fresh, apart=True),
+    ),
+    Void(
+        "a step before the rule",
+        "columns chosen on all rows, then certified: `make_pipeline(SelectKBest(), CertifiedThreshold(...))`",
+        "the pipeline inside: `CertifiedThreshold(make_pipeline(SelectKBest(), ...))`",
+        lambda seed, fresh: noise(seed, fresh, inside=False),
+        lambda seed, fresh: noise(seed, fresh, inside=True),
+    ),
+    Void(
+        "new seeds",
+        f"fitted with up to {RULES} seeds until granted",
+        "fitted once",
+        lambda seed, fresh: until_granted(seed, fresh, tries=RULES),
+        lambda seed, fresh: until_granted(seed, fresh, tries=1),
     ),
     Void(
         "rows that hang together",

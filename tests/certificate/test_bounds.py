@@ -10,6 +10,7 @@ from scipy.stats import beta, binom, binomtest
 from statsmodels.stats.proportion import proportion_confint
 
 from reliablenet.certificate import clopper_pearson_upper, hoeffding_upper, uniform_slack
+from reliablenet.certificate.bounds import clopper_pearson_interval
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 
@@ -316,3 +317,64 @@ def test_hoeffding_at_the_smallest_rho_and_a_slack_beyond_floats():
 def test_arrays_that_are_none_or_do_not_fit(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.999])
+def test_the_two_sided_interval_equals_statsmodels_for_every_count(level):
+    count, n = every_pair(200)
+    low, high = clopper_pearson_interval(count, n, level)
+    expected = proportion_confint(count, n, alpha=1 - level, method="beta")
+    np.testing.assert_allclose(low, np.where(count > 0, expected[0], 0.0), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(high, np.where(count < n, expected[1], 1.0), rtol=0, atol=1e-12)
+
+
+def test_the_two_sided_interval_equals_scipy_binomtest():
+    pairs = list(zip(*every_pair(20), strict=True))
+    for n in (10**3, 10**5, 10**7):
+        pairs += [(k, n) for k in (0, 1, 7, n // 100, n // 2, n - 1, n)]
+    for count, n in pairs:
+        expected = binomtest(int(count), int(n)).proportion_ci(0.95, "exact")
+        found = clopper_pearson_interval(int(count), int(n))
+        assert found == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+@pytest.mark.parametrize("truth", [0.0, 0.005, 0.02, 0.3, 1.0])
+@pytest.mark.parametrize("n", [1, 20, 153])
+def test_the_two_sided_interval_holds_at_its_level_by_summing_over_every_count(n, truth):
+    counts = np.arange(n + 1)
+    low, high = clopper_pearson_interval(counts, n, 0.95)
+    weight = binom.pmf(counts, n, truth)
+    assert weight[truth < low].sum() <= 0.025 + 1e-12
+    assert weight[truth > high].sum() <= 0.025 + 1e-12
+
+
+def test_the_ends_of_the_two_sided_interval_are_one_sided_bounds():
+    count, n = every_pair(60)
+    low, high = clopper_pearson_interval(count, n, 0.9)
+    np.testing.assert_allclose(high, clopper_pearson_upper(count, n, 0.05), rtol=1e-12)
+    np.testing.assert_allclose(1 - low, clopper_pearson_upper(n - count, n, 0.05), rtol=1e-12)
+
+
+def test_no_rows_say_nothing_and_extreme_levels_are_still_intervals():
+    assert clopper_pearson_interval(0, 0) == (0.0, 1.0)
+    for level in (1e-12, 1 - 1e-15):
+        count, n = every_pair(30)
+        low, high = clopper_pearson_interval(count, n, level)
+        assert np.all((low >= 0) & (low <= high) & (high <= 1))
+        assert np.all((low <= count / n) & (count / n <= high) | (level < 0.5))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((1, 0), "`count` of clopper_pearson_interval must lie between 0 and n; got 1"),
+        ((-1, 5), "`count` of clopper_pearson_interval must lie between 0 and n; got -1"),
+        ((0, -1), "`n` of clopper_pearson_interval must be at least 0; got -1"),
+        ((0.5, 5), "`count` must hold whole numbers; got 0.5"),
+        ((0, 5, 95.0), r"`level` of clopper_pearson_interval must lie in \(0, 1\); got 95"),
+        (([1, 2], [3, 3, 3]), "do not fit together"),
+    ],
+)
+def test_bad_counts_of_an_interval_are_named(arguments, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        clopper_pearson_interval(*arguments)

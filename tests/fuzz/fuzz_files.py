@@ -15,13 +15,13 @@ from zlib import crc32
 
 import numpy as np
 import pandas as pd
-from fuzz_case import OURS, Fault, Random, limited, pick
+from fuzz_case import OURS, Fault, Hang, Random, limited, pick
 from fuzz_targets import sound_certificate
 from typer.testing import CliRunner
 
 import reliablenet as rn
 from reliablenet.bench import Plan, Profile, load_profile
-from reliablenet.certificate.certify import _digest
+from reliablenet.certificate.record import _digest
 from reliablenet.cli.app import app
 from reliablenet.data.tables import column_names, read_batches, read_table
 
@@ -174,7 +174,7 @@ def run_file(name: str, target: FileTarget, seed: int, folder: Path) -> str:
         return "our error"
     except Fault as error:
         raise Fault(f"{story}: {error}") from error
-    except Exception as error:
+    except (Exception, Hang) as error:
         raise Fault(f"{story}: {error!r}") from error
 
 

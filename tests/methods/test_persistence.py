@@ -27,7 +27,7 @@ from torch import nn
 
 import reliablenet as rn
 from reliablenet._files import write_atomically
-from reliablenet.certificate.certify import _digest
+from reliablenet.certificate.record import _digest
 from reliablenet.data import TabularEncoder
 from reliablenet.methods.archive import SEAL, SEAL_LENGTH, seal, sha256
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 from reliablenet.certificate import certify
+from reliablenet.certificate.scored import ScoredRows, score_rows
 from reliablenet.errors import InvalidDataError, InvalidParameterError, MissingExtraError
 from reliablenet.metrics import (
     area_under_risk_coverage,
@@ -162,6 +163,18 @@ def test_bad_input_is_named_with_what_was_expected(draw, change, message):
     call = {"proba": PROBA, "y": LABELS} | change
     with pytest.raises(InvalidDataError, match=message.replace("{owner}", draw.__name__)):
         draw(call.pop("proba"), call.pop("y"), **call)
+
+
+@pytest.mark.parametrize("draw", CURVES)
+def test_rows_scored_before_are_as_good_as_probabilities_and_labels(draw):
+    proba, y = random_case(0)
+    rows = score_rows(proba, y, owner="test")
+    bare = ScoredRows(rows.score, rows.wrong, rows.lowest)  # no labels, no confidence
+    expected = draw(proba, y).frame()
+    assert draw(rows).frame().equals(expected)
+    assert draw(bare).frame().equals(expected)
+    with pytest.raises(InvalidParameterError, match=f"{draw.__name__} takes scored rows alone"):
+        draw(rows, y)
 
 
 @pytest.mark.parametrize("draw", CURVES)
@@ -334,7 +347,7 @@ def test_the_budget_is_a_thin_dark_line():
     ("scores", "left"), [([0.9, 0.8, 0.8, 0.6], 0.6 - 0.03 * 0.3), ([0.7] * 4, 0.67)]
 )
 def test_a_curve_begins_a_little_below_the_lowest_score(scores, left):
-    curve = jcw_curve(None, LABELS, score=scores, predicted=LABELS)
+    curve = jcw_curve(None, LABELS, score=scores, predicted=LABELS.copy())
     line = curve.plot().axes[0].get_lines()[0]
     assert line.get_xdata()[0] == pytest.approx(left)
     assert line.get_xdata()[-1] == max(scores)

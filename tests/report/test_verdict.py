@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from reliablenet.report.verdict import remedy, verdict
 
 from reliablenet.certificate import Certificate
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.report import text
 from reliablenet.report.operating import operating_points
-from reliablenet.report.verdict import remedy, verdict
 
 
 def points_of(score, wrong, alpha=0.05):

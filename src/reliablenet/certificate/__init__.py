@@ -1,21 +1,23 @@
 """What is proved: counts in, bounds out. Never imports torch."""
 
 from reliablenet.certificate.bounds import clopper_pearson_upper, hoeffding_upper, uniform_slack
-from reliablenet.certificate.certify import Certificate, certify
 from reliablenet.certificate.planning import (
     certification_power,
     largest_certifiable_errors,
     rows_for_errors,
     rows_needed,
 )
+from reliablenet.certificate.record import Certificate, Provenance
 from reliablenet.certificate.threshold import (
     certified_threshold,
+    certify,
     conformal_threshold,
     jcw_threshold,
 )
 
 __all__ = [
     "Certificate",
+    "Provenance",
     "certification_power",
     "certified_threshold",
     "certify",

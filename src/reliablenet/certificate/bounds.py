@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainccinv
+from scipy.special import betainccinv, betaincinv
 
 from reliablenet._checks import as_array, parameter_error
 from reliablenet.errors import InvalidParameterError
@@ -49,6 +49,45 @@ def clopper_pearson_upper(errors: ArrayLike, n: ArrayLike, rho: ArrayLike = 0.05
     # finds none near 1: 1 is always a bound.
     bound = betainccinv(k + 1.0, m - k, level)
     return _unwrap(np.where(np.isnan(bound), 1.0, bound))
+
+
+def clopper_pearson_interval(count: ArrayLike, n: ArrayLike, level: ArrayLike = 0.95) -> Any:
+    """Return the exact two-sided interval of a proportion.
+
+    With probability at least ``level`` over the draw of n independent rows, the true probability
+    lies in the interval. Each end fails in at most half of the rest, whatever the truth is.
+
+    Parameters
+    ----------
+    count : array-like of int
+        Rows counted, 0 <= count <= n.
+    n : array-like of int
+        Rows. Of no rows the interval is (0, 1): they say nothing.
+    level : array-like of float in (0, 1)
+
+    Returns
+    -------
+    low, high : float, or arrays of the broadcast shape
+
+    Examples
+    --------
+    >>> low, high = clopper_pearson_interval(3, 153)
+    >>> round(low, 4), round(high, 4)
+    (0.0041, 0.0562)
+    >>> clopper_pearson_interval(0, 0)
+    (0.0, 1.0)
+    """
+    owner = "clopper_pearson_interval"
+    k, m = _whole("count", count), _whole("n", n)
+    k, m, inside = broadcast(owner, count=k, n=m, level=_in_open_unit("level", level, owner))
+    if np.any(m < 0):
+        raise parameter_error("n", owner, "be at least 0", n)
+    if np.any(k < 0) or np.any(k > m):
+        raise parameter_error("count", owner, "lie between 0 and n", count)
+    tail = (1.0 - inside) / 2.0
+    # Quantiles of Beta(k, m - k + 1) and Beta(k + 1, m - k); without one, 0 and 1 always hold.
+    low, high = betaincinv(k, m - k + 1.0, tail), betainccinv(k + 1.0, m - k, tail)
+    return _unwrap(np.where(k > 0, low, 0.0)), _unwrap(np.where(k < m, high, 1.0))
 
 
 def hoeffding_upper(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,12 +32,16 @@ class ScoredRows:
     confidence : array of shape (n,), optional
         Probability of the predicted class, where there are probabilities.
     truth, predicted : array of shape (n,), optional
-        Labels, or their places among the classes; -1 is a class that the model does not know.
+        Labels, or their places among the classes.
+    unknown : boolean array of shape (n,), optional
+        Whose class the model does not know; None if it knows all.
+    group : array of shape (n,), optional
+        Whose row each is, where several may belong together.
 
     Examples
     --------
     >>> rows = ScoredRows(np.array([0.9, 0.8]), np.array([False, True]), lowest=0.0)
-    >>> rows.n, rows.take([1]).wrong.tolist(), rows.commonest()
+    >>> rows.n, rows.take([1]).wrong.tolist(), rows.label_counts()
     (2, [True], None)
     """
 
@@ -46,39 +51,60 @@ class ScoredRows:
     confidence: NDArray[np.float64] | None = None
     truth: NDArray[Any] | None = None
     predicted: NDArray[Any] | None = None
+    unknown: NDArray[np.bool_] | None = None
+    group: NDArray[Any] | None = None
 
     @property
     def n(self) -> int:
         """Number of rows."""
         return len(self.score)
 
+    @property
+    def n_unknown(self) -> int:
+        """Rows of a class that the model does not know."""
+        return 0 if self.unknown is None else int(np.count_nonzero(self.unknown))
+
     def take(self, places: Any) -> ScoredRows:
         """Return some of the rows."""
-        parts = (self.confidence, self.truth, self.predicted)
+        parts = (self.confidence, self.truth, self.predicted, self.unknown, self.group)
         taken = (None if part is None else part[places] for part in parts)
         return ScoredRows(self.score[places], self.wrong[places], self.lowest, *taken)
 
-    def commonest(self) -> int | None:
-        """Return how many rows have the commonest true label; None if labels are not known."""
+    def label_counts(self) -> Counter[Any] | None:
+        """Return how often each true label occurs among the rows of known classes, if it is known."""
         if self.truth is None:
             return None
-        return max(label_counts(self.truth).values(), default=0)
+        truth = self.truth if self.unknown is None else self.truth[~self.unknown]
+        if truth.dtype.kind not in "iu":
+            return Counter(truth.tolist())
+        if len(truth) and truth.min() >= 0 and truth.max() <= len(truth):  # a tenth of sorting
+            counts = np.bincount(truth)
+            labels = np.flatnonzero(counts)
+            return Counter(dict(zip(labels.tolist(), counts[labels].tolist(), strict=True)))
+        labels, counts = np.unique(truth, return_counts=True)
+        return Counter(dict(zip(labels.tolist(), counts.tolist(), strict=True)))
 
 
-def label_counts(truth: NDArray[Any]) -> dict[Any, int]:
-    """Return how often each label occurs; a class that the model does not know is not counted.
+def join_rows(parts: Sequence[ScoredRows]) -> ScoredRows:
+    """Return rows of several batches as one; what one of them does not know is not known.
 
     Examples
     --------
-    >>> label_counts(np.array(["no", "yes", "no"]))
-    {'no': 2, 'yes': 1}
+    >>> half = ScoredRows(np.array([0.9]), np.array([False]), lowest=0.0)
+    >>> join_rows([half, half]).score.tolist()
+    [0.9, 0.9]
     """
-    if truth.dtype.kind in "iu":
-        labels, counts = np.unique(
-            truth[truth >= 0] if truth.dtype.kind == "i" else truth, return_counts=True
-        )
-        return dict(zip(labels.tolist(), counts.tolist(), strict=True))
-    return dict(Counter(truth.tolist()))
+    names = ("score", "wrong", "confidence", "truth", "predicted", "group")
+    columns = ([getattr(part, name) for part in parts] for name in names)
+    joined: list[Any] = [
+        None if any(v is None for v in column) else np.concatenate(column) for column in columns
+    ]
+    score, wrong, confidence, truth, predicted, group = joined
+    unknown = np.concatenate(
+        [np.zeros(part.n, bool) if part.unknown is None else part.unknown for part in parts]
+    )
+    known = None if not unknown.any() else unknown
+    return ScoredRows(score, wrong, parts[0].lowest, confidence, truth, predicted, known, group)
 
 
 def score_rows(
@@ -108,7 +134,7 @@ def score_rows(
         raise InvalidDataError(
             f"`y` of {owner} must be a non-empty vector; got shape {labels.shape}."
         )
-    confidence = None
+    confidence: NDArray[np.float64] | None = None
     if proba is None:
         if score is None or predicted is None:
             raise InvalidParameterError(
@@ -116,11 +142,6 @@ def score_rows(
             )
         answers = as_array(predicted, "predicted")
         check_length("predicted", answers, len(labels), owner)
-        if predicted is y:
-            raise InvalidParameterError(
-                f"`predicted` of {owner} is `y` itself: no row could be wrong. Pass what the model "
-                "predicted."
-            )
         if classes is not None:
             labels = known_indices(labels, classes, owner)
             answers = class_indices(answers, classes, owner, "predicted")
@@ -140,7 +161,7 @@ def score_rows(
         check_length("proba", table[:, 0], len(labels), owner)
         confidence, answers = top_entries(table)
         labels = column_indices(labels, classes, table.shape[1], owner)
-    if score is None:
+    if score is None and confidence is not None:
         scores = confidence
     else:
         scores = as_array(score, "score")
@@ -150,7 +171,9 @@ def score_rows(
         scores = scores.astype(np.float64)
     check_finite("score", scores, owner)
     lowest = 0.0 if score is None else -np.inf
-    return ScoredRows(scores, answers != labels, lowest, confidence, labels, answers)
+    unknown = labels < 0 if classes is not None else np.zeros(0, bool)
+    strangers = unknown if unknown.any() else None
+    return ScoredRows(scores, answers != labels, lowest, confidence, labels, answers, strangers)
 
 
 def check_proba(proba: Any, owner: str) -> NDArray[np.float64]:
@@ -227,7 +250,7 @@ def class_indices(
 ) -> NDArray[np.intp]:
     """Return the position of each label among ``classes``, or name the labels that are not there."""
     names = _distinct(classes, owner)
-    index = _positions(labels, names)
+    index = find_places(labels, names)
     unknown = index < 0
     if unknown.any():
         strangers = list(dict.fromkeys(labels[unknown].tolist()))
@@ -256,7 +279,7 @@ def known_indices(
     array([ 0,  1, -1])
     """
     names = _distinct(classes, owner)
-    index = _positions(labels, names)
+    index = find_places(labels, names)
     unknown = index < 0
     if unknown.any():
         strangers = list(dict.fromkeys(labels[unknown].tolist()))
@@ -265,7 +288,7 @@ def known_indices(
                 f"`{name}` of {owner} must hold the truth of every row; it is missing in row "
                 f"{next(i for i, label in enumerate(labels.tolist()) if label is None or label != label)}."
             )
-        _refuse_other_spelling(strangers, names.tolist(), owner, name)
+        refuse_other_spelling(strangers, names.tolist(), owner, name)
         if unknown.all():
             raise InvalidDataError(
                 f"None of the labels in `{name}` of {owner} is among the {len(names)} known classes: "
@@ -284,10 +307,13 @@ def check_spelling(labels: NDArray[Any], answers: NDArray[Any], owner: str) -> N
     if labels.dtype.kind not in "OU":
         return
     true, said = set(labels.tolist()), set(answers.tolist())
-    _refuse_other_spelling(true - said, said - true, owner, "y")
+    refuse_other_spelling(true - said, said - true, owner, "y")
 
 
-def _refuse_other_spelling(strangers: Any, known: Any, owner: str, name: str) -> None:
+def refuse_other_spelling(
+    strangers: Iterable[Any], known: Iterable[Any], owner: str, name: str
+) -> None:
+    """Raise if a label that is not known differs from a known one in case or spaces alone."""
     plain = {label.strip().casefold(): label for label in known if isinstance(label, str)}
     for label in strangers:
         twin = plain.get(label.strip().casefold()) if isinstance(label, str) else None
@@ -313,8 +339,8 @@ def _listed(values: list[Any], most: int = 10) -> str:
     return shown if len(values) <= most else f"{shown} and {len(values) - most} more"
 
 
-def _positions(labels: NDArray[Any], names: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the position of each label among the names, -1 where it is not there."""
+def find_places(labels: NDArray[Any], names: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the place of each label among the names, -1 where it is not there."""
     if labels.dtype.kind == names.dtype.kind and labels.dtype.kind in "iufU":
         order = np.argsort(names)
         place = np.searchsorted(names, labels, sorter=order).clip(max=len(names) - 1)

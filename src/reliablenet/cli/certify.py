@@ -34,22 +34,29 @@ def certify(
         float | None,
         typer.Option(help="A threshold fixed beforehand; by default the lowest certifiable one."),
     ] = None,
+    group: Annotated[
+        str,
+        typer.Option(
+            help="The column that says whose row each is: one row of each counts, drawn at random."
+        ),
+    ] = "",
     alpha: options.MaybeAlpha = None,
     rho: options.MaybeRho = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Certify a fixed model on fresh rows, or the predictions of any model, read in batches.
 
-    The rows must be independent draws from the source that the rule will meet, and neither have trained the model nor chosen its threshold. Exit code 3 if the certificate is refused.
+    The rows must be independent draws from the source that the rule will meet, and neither have trained the model nor chosen its threshold: rows that were given to train are recognised and refused. Exit code 0 if the certificate is granted, even if it is worth nothing, and 3 if it is refused.
 
     Example: reliablenet certify model.rnet fresh.csv --target default
 
     Example: reliablenet certify --predictions p.parquet --label y --predicted yhat --score conf
     """
     from reliablenet.certificate.streaming import certified_threshold_batches, certify_batches
+    from reliablenet.certificate.wording import verdict
     from reliablenet.cli.predictions import Predictions
-    from reliablenet.cli.printing import certificate_lines, show, show_json, verdict
-    from reliablenet.cli.rows import load_model, score_batches
+    from reliablenet.cli.printing import certificate_lines, show, show_json
+    from reliablenet.cli.rows import FreshRows, load_model
     from reliablenet.data.tables import local_file
 
     if predictions:
@@ -58,9 +65,11 @@ def certify(
                 "--predictions needs --label, and --predicted with --score or else --proba, and "
                 "no MODEL."
             )
+        columns = {"--label": [label], "--predicted": [predicted], "--score": [score]}
+        _refuse_twice(columns | {"--proba": options.names(proba), "--group": [group]})
         budget = (0.05 if alpha is None else alpha, 0.05 if rho is None else rho)
         with local_file(predictions) as path:
-            file = Predictions(path, label, predicted, score, tuple(options.names(proba)))
+            file = Predictions(path, label, predicted, score, tuple(options.names(proba)), group)
             if threshold is None:
                 found = certified_threshold_batches(file.read, *budget)
             else:
@@ -74,8 +83,8 @@ def certify(
         fitted = load_model(model)
         budget = (fitted.alpha if alpha is None else alpha, fitted.rho if rho is None else rho)
         with local_file(data) as path:
-            rows = score_batches(fitted, path, target)
-            found = certify_batches(rows, fitted.threshold_, *budget)
+            fresh = FreshRows(fitted, path, target, group)
+            found = fresh.finish(certify_batches(fresh.read(), fitted.threshold_, *budget))
         subject = "the model"
     if as_json:
         show_json(found.to_dict())
@@ -83,3 +92,15 @@ def certify(
         show(verdict(found, subject), certificate_lines(found))
     if not found.certified:
         raise typer.Exit(REFUSED)
+
+
+def _refuse_twice(columns: dict[str, list[str]]) -> None:
+    """Raise if one column is given for two things: what is compared with itself is never wrong."""
+    given: dict[str, str] = {}
+    for option, names in columns.items():
+        for name in filter(None, names):
+            if name in given:
+                raise typer.BadParameter(
+                    f"{given[name]} and {option} both name the column {name!r}. Give each its own."
+                )
+            given[name] = option

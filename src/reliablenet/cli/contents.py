@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from reliablenet.cli.printing import certificate_lines
-from reliablenet.cli.rows import find_encoder
 from reliablenet.data.files import sha256_of
+from reliablenet.methods.layers import find_encoder, layers
 
 SHOWN = 8  # names of columns in a line
 
@@ -19,9 +19,9 @@ def contents_of(model: Any, path: Path) -> dict[str, Any]:
     with zipfile.ZipFile(path) as archive:
         manifest = json.loads(archive.read("manifest.json"))
     encoder = find_encoder(model)
-    network = next((m for m in _layers(model) if hasattr(m, "network_")), None)
+    network = next((m for m in layers(model) if hasattr(m, "network_")), None)
     return {
-        "method": " around ".join(type(layer).__name__ for layer in _layers(model)),
+        "method": " around ".join(type(layer).__name__ for layer in layers(model)),
         "network": None
         if network is None
         else {
@@ -39,7 +39,6 @@ def contents_of(model: Any, path: Path) -> dict[str, Any]:
         "classes": model.classes_,
         "threshold": model.threshold_,
         "certificate": model.certificate_.to_dict(),
-        "grouped": model.grouped_,
         "data_fingerprint": manifest["fingerprint"],
         "versions": manifest["versions"],
         "sha256": {"file": sha256_of(path)} | manifest["sha256"],
@@ -48,9 +47,12 @@ def contents_of(model: Any, path: Path) -> dict[str, Any]:
 
 def lines_of(model: Any, contents: dict[str, Any]) -> dict[str, str]:
     """Return the contents as lines for a reader."""
+    made = model.certificate_.provenance
     lines = certificate_lines(model.certificate_) | {"method": contents["method"]}
-    if contents["grouped"]:
-        lines["counted"] = "one row of each group; it speaks of a random row of a new group"
+    lines["counted"] = "groups, one row of each" if model.grouped_ else "rows"
+    if made is not None:
+        lines["rows"] = f"fingerprint {made.rows or 'not known'}, used for {made.uses} certificate"
+        lines["rows"] += "s" * (made.uses != 1)
     if contents["network"]:
         network = contents["network"]
         inputs = "x".join(map(str, network["inputs"]))
@@ -67,14 +69,6 @@ def lines_of(model: Any, contents: dict[str, Any]) -> dict[str, str]:
     lines["made with"] = ", ".join(f"{name} {v}" for name, v in contents["versions"].items())
     lines["sha256"] = contents["sha256"]["file"]
     return lines
-
-
-def _layers(model: Any) -> list[Any]:
-    """Return a model and what it wraps, from the outside in."""
-    layers = [model]
-    while hasattr(layers[-1], "estimator_"):
-        layers.append(layers[-1].estimator_)
-    return layers
 
 
 def _listed(names: Any) -> str:

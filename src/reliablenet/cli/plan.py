@@ -36,7 +36,8 @@ def plan(
         largest_certifiable_errors,
         rows_needed,
     )
-    from reliablenet.cli.printing import percent, show, show_json
+    from reliablenet.certificate.wording import confidence, exact, percent, percent_up
+    from reliablenet.cli.printing import show, show_json
 
     needed = rows_needed(alpha, rho, expected_jcw, power)
     result: dict[str, object] = {
@@ -46,12 +47,10 @@ def plan(
         "power": power,
         "rows_needed": needed,
     }
-    truth = (
-        "never acts wrongly" if expected_jcw == 0 else f"acts wrongly on {percent(expected_jcw)}"
-    )
+    truth = "never acts wrongly" if expected_jcw == 0 else f"acts wrongly on {exact(expected_jcw)}"
     sentence = (
-        f"{needed:,} certification rows show, with a chance of at least {percent(power)}, that a rule which "
-        f"{truth} keeps {percent(alpha)} (confidence {percent(1 - rho)})."
+        f"{needed:,} certification rows show, with a chance of at least {exact(power)}, that a rule which "
+        f"{truth} keeps {exact(alpha)} ({confidence(rho)} confidence)."
     )
     lines = {}
     if rows is not None:
@@ -62,9 +61,9 @@ def plan(
         lines[f"{rows:,} rows"] = (
             f"afford {most} wrong actions; chance of a certificate {percent(chance)}"
             if most >= 0
-            else f"cannot certify {percent(alpha)}, not even without a wrong action"
+            else f"cannot certify {exact(alpha)}, not even without a wrong action"
         )
-        lines["at best"] = f"they bound JCW by {bound:.4g} (no wrong action)"
+        lines["at best"] = f"without a wrong action they show at most {percent_up(bound, alpha)}"
     if as_json:
         show_json(result)
     else:

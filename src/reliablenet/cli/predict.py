@@ -30,7 +30,8 @@ def predict(
     from contextlib import nullcontext
 
     from reliablenet._files import open_atomically
-    from reliablenet.cli.printing import percent, show_json
+    from reliablenet.certificate.wording import percent
+    from reliablenet.cli.printing import show_json
     from reliablenet.cli.rows import decide_batches, load_model
     from reliablenet.data.tables import local_file
 

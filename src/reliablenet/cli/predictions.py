@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from reliablenet._checks import check_finite
-from reliablenet.certificate.scored import ScoredRows, score_rows
-from reliablenet.cli.rows import true_labels
+from reliablenet.certificate.scored import ScoredRows, refuse_other_spelling, score_rows
+from reliablenet.cli.rows import group_names, true_labels
 from reliablenet.data.tables import label_texts, read_batches
 from reliablenet.errors import InvalidDataError
 
@@ -32,6 +32,8 @@ class Predictions:
         Columns with the predicted label and its confidence, or
     proba : tuple of str
         columns with the probabilities of the classes.
+    group : str
+        Column that says whose row each is, if rows belong together.
     """
 
     path: Path
@@ -39,22 +41,33 @@ class Predictions:
     predicted: str = ""
     score: str = ""
     proba: tuple[str, ...] = ()
+    group: str = ""
 
     def read(self) -> Iterator[ScoredRows]:
         """Yield scores and verdicts, batch by batch, anew whenever it is called."""
         answers = list(self.proba) or [self.predicted, self.score]
-        columns = list(dict.fromkeys([self.label, *answers]))
+        columns = list(dict.fromkeys([self.label, *answers, *filter(None, [self.group])]))
         classes: NDArray[Any] | None = None
-        for frame in read_batches(self.path, columns, text={self.label, self.predicted}):
+        true, said = set[str](), set[str]()
+        for frame in read_batches(
+            self.path, columns, text={self.label, self.predicted, self.group}
+        ):
             labels = true_labels(frame[self.label], self.label)
             if not self.proba:
-                wrong = label_texts(frame[self.predicted]) != labels
-                yield ScoredRows(_numbers(frame[self.score], self.score), wrong, -math.inf)
-                continue
-            table = np.column_stack([_numbers(frame[name], name) for name in self.proba])
-            if classes is None:
-                classes = name_classes(self.proba, sorted(set(labels)), self.label)
-            yield score_rows(table, labels, classes=classes, owner="certify")
+                predicted = label_texts(frame[self.predicted])
+                score = _numbers(frame[self.score], self.score)
+                rows = ScoredRows(
+                    score, predicted != labels, -math.inf, truth=labels, predicted=predicted
+                )
+                true.update(labels.tolist())
+                said.update(predicted.tolist())
+            else:
+                table = np.column_stack([_numbers(frame[name], name) for name in self.proba])
+                if classes is None:
+                    classes = name_classes(self.proba, sorted(set(labels)), self.label)
+                rows = score_rows(table, labels, classes=classes, owner="certify")
+            yield replace(rows, group=group_names(frame, self.group)) if self.group else rows
+        refuse_other_spelling(true - said, said - true, "certify", self.label)
 
 
 def name_classes(columns: Sequence[str], labels: Sequence[str], target: str) -> NDArray[Any]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from reliablenet.certificate.scored import ScoredRows
-from reliablenet.data import TabularEncoder
+from reliablenet.certificate import Certificate, Provenance
+from reliablenet.certificate.scored import ScoredRows, find_places, refuse_other_spelling
 from reliablenet.data.tables import (
     check_columns,
     column_names,
@@ -23,6 +22,8 @@ from reliablenet.data.tables import (
 )
 from reliablenet.data.target import take_labels
 from reliablenet.errors import DataFileError, InvalidDataError
+from reliablenet.methods.layers import find_encoder
+from reliablenet.methods.seen import RowWatch, model_hashes
 
 if TYPE_CHECKING:
     from reliablenet.methods import Decisions
@@ -35,15 +36,6 @@ def load_model(path: Path) -> Any:
     if not path.exists():
         raise DataFileError(f"There is no model file {path}.")
     return rn.load(path)
-
-
-def find_encoder(model: Any) -> TabularEncoder | None:
-    """Return the encoder inside a model, through rules and pipelines, if it has one of ours."""
-    while model is not None and not isinstance(model, TabularEncoder):
-        steps = getattr(model, "steps", None)  # of a pipeline
-        inner = getattr(model, "encoder_", None) or getattr(model, "estimator_", None)
-        model = steps[0][1] if steps else inner
-    return model
 
 
 def feature_batches(
@@ -81,12 +73,42 @@ def decide_batches(model: Any, path: Path) -> Iterator[Decisions]:
         yield model.decide(X)
 
 
-def score_batches(model: Any, path: Path, target: str) -> Iterator[ScoredRows]:
-    """Yield scores and verdicts of a model on labelled rows."""
-    for X, truth in feature_batches(model, path, [target]):
-        decisions = model.decide(X)
-        wrong = decisions.label != known_labels(model, truth[target], target)
-        yield ScoredRows(decisions.confidence, wrong, -math.inf)
+class FreshRows:
+    """A table with the truth that a model is to be certified on, read once and batch by batch.
+
+    Rows that the model has seen are counted as they pass, and refused in the end, and so are copies.
+    """
+
+    def __init__(self, model: Any, path: Path, target: str, group: str = "") -> None:
+        self.model, self.path, self.target, self.group = model, path, target, group
+        self._watch = RowWatch(model.seen_)
+        self._strangers: set[str] = set()
+        self._names = label_texts(model.classes_)
+
+    def read(self) -> Iterator[ScoredRows]:
+        """Yield scores and verdicts."""
+        also = [self.target, *filter(None, [self.group])]
+        for X, columns in feature_batches(self.model, self.path, also):
+            texts = true_labels(columns[self.target], self.target)
+            places = find_places(texts, self._names)
+            self._strangers.update(texts[places < 0].tolist())
+            self._watch.add(model_hashes(self.model, X), places)
+            rows = self.model._checked_outputs(X).scored(places)
+            yield replace(rows, group=group_names(columns, self.group)) if self.group else rows
+
+    def finish(self, certificate: Certificate) -> Certificate:
+        """Raise if the rows were no fresh ones; add to the certificate what is known of them."""
+        self._watch.refuse_seen()
+        refuse_other_spelling(self._strangers, self._names.tolist(), "certify", self.target)
+        if certificate.unknown == certificate.n:
+            raise InvalidDataError(
+                f"None of the labels in {self.target!r} is known to the model: it has "
+                f"{sorted(self._strangers)[:5]}, the model knows {self._names.tolist()[:10]}."
+            )
+        copies = 0 if self.group else self._watch.warn_of_copies()
+        made = certificate.provenance or Provenance()
+        known = replace(made, rows=self._watch.fingerprint(), copies=copies)
+        return replace(certificate, provenance=known)
 
 
 def training_rows(model: Any, data: str, target: str) -> tuple[pd.DataFrame, NDArray[Any]]:
@@ -99,17 +121,15 @@ def training_rows(model: Any, data: str, target: str) -> tuple[pd.DataFrame, NDA
     return table[features], take_labels(table[target], target)
 
 
-def known_labels(model: Any, values: pd.Series[Any], target: str) -> NDArray[Any]:
-    """Return labels as the model spells them, or name those that it does not know."""
-    known = dict(zip(label_texts(model.classes_), model.classes_.tolist(), strict=True))
-    texts = true_labels(values, target)
-    strangers = sorted(set(texts) - known.keys())
-    if strangers:
+def group_names(frame: pd.DataFrame, column: str) -> NDArray[Any]:
+    """Return whose row each is, as texts, or say in which row that is missing."""
+    missing = frame[column].isna().to_numpy()
+    if missing.any():
         raise InvalidDataError(
-            f"{target!r} holds labels that the model does not know: {strangers[:5]}. It knows "
-            f"{list(known)[:10]}."
+            f"The group {column!r} is missing in row {int(frame.index[int(missing.argmax())])}. Give "
+            "each such row a group of its own if it has none."
         )
-    return np.array([known[text] for text in texts], dtype=model.classes_.dtype)
+    return label_texts(frame[column])
 
 
 def true_labels(values: pd.Series[Any], column: str) -> NDArray[Any]:
@@ -119,6 +139,6 @@ def true_labels(values: pd.Series[Any], column: str) -> NDArray[Any]:
         raise InvalidDataError(
             f"The label {column!r} is missing in {int(missing.sum())} of {len(values)} rows, the first "
             f"of them row {int(values.index[int(missing.argmax())])}. A certificate needs the truth of "
-            "every row; to leave rows out is right only if pure chance decided which."
+            "every row. Rows may be left out only if chance alone decided which of them lack it."
         )
     return label_texts(values)

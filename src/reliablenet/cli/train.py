@@ -46,7 +46,8 @@ def train(
     Example: reliablenet train loans.csv --target default --alpha 0.02 --out model.rnet
     """
     import reliablenet as rn
-    from reliablenet.cli.printing import certificate_lines, show, show_json, verdict
+    from reliablenet.certificate.wording import verdict
+    from reliablenet.cli.printing import certificate_lines, show, show_json
     from reliablenet.data.folds import CERTIFICATION_LIMIT
     from reliablenet.data.tables import local_file, read_table
     from reliablenet.data.target import take_target
@@ -61,8 +62,6 @@ def train(
     model.save(out)
     found, acts = model.certificate_, model.threshold_ < float("inf")
     lines = certificate_lines(found, share=CERTIFICATION_LIMIT) | {"model": str(out)}
-    if group:
-        lines["counted"] = f"one row of each {group}; it speaks of a random row of a new {group}"
     if report is not None:
         from reliablenet.report import model_page, write_page
 

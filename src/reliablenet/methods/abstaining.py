@@ -77,9 +77,16 @@ class AbstainingClassifier(NeuralClassifier):
     def _schedule(self) -> Schedule:
         return Schedule.erm(self.epochs)
 
-    def _fit_folds(self, train_fold: Fold | Stream, selection: Fold | Stream, seed: int) -> None:
+    def _fit_folds(
+        self,
+        train_fold: Fold | Stream,
+        selection: Fold | Stream,
+        seed: int,
+        *,
+        keep_selection: bool,
+    ) -> None:
         self.score_ = vars(self)["score"]
-        super()._fit_folds(train_fold, selection, seed)
+        super()._fit_folds(train_fold, selection, seed, keep_selection=keep_selection)
 
     def _outputs(self, X: Any) -> Outputs:
         outputs = super()._outputs(X)

@@ -8,10 +8,11 @@ from __future__ import annotations
 import hashlib
 import io
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from reliablenet.errors import ModelFileError
+from reliablenet.errors import ModelFileError, ReliableNetError
 
 SEAL = b"sha256:"
 SEAL_LENGTH = len(SEAL) + 64
@@ -40,8 +41,8 @@ def open_sealed(path: Path, wanted: Sequence[Sequence[str]]) -> dict[str, bytes]
     """
     try:
         content = path.read_bytes()
-    except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
-        reason = getattr(error, "strerror", error)
+    except (OSError, ValueError, MemoryError) as error:  # ValueError: a name with a zero byte
+        reason = getattr(error, "strerror", None) or str(error) or "it does not fit into memory"
         raise ModelFileError(f"No model file can be read at {path}: {reason}.") from error
     body, end = content[:-SEAL_LENGTH], content[-SEAL_LENGTH:]
     if not end.startswith(SEAL) or not body.startswith(b"PK"):
@@ -53,25 +54,36 @@ def open_sealed(path: Path, wanted: Sequence[Sequence[str]]) -> dict[str, bytes]
             f"{path} was damaged or altered after it was written: its hash does not match. "
             "Copy or save it again."
         )
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            entries = archive.infolist()
-            names = sorted(entry.filename for entry in entries)
-            if names not in [sorted(members) for members in wanted]:
-                raise ModelFileError(f"{path} must hold one of {wanted}; it holds {names}.")
-            _refuse_compressed(entries, path)
-            return {entry.filename: archive.read(entry) for entry in entries}
-    # zipfile answers an unknown compression by NotImplementedError, encryption by RuntimeError
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        raise ModelFileError(f"{path} is not a whole archive: {error}.") from error
+    with _open_stored(content, path) as archive:
+        names = sorted(archive.namelist())
+        if names not in [sorted(members) for members in wanted]:
+            raise ModelFileError(f"{path} must hold one of {wanted}; it holds {names}.")
+        return {name: archive.read(name) for name in names}
 
 
 def check_stored(content: bytes, path: Path) -> None:
-    """Refuse an archive in the archive that would grow when it is read."""
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        _refuse_compressed(archive.infolist(), path)
+    """Refuse an archive in the archive that is none, or would grow when it is read."""
+    with _open_stored(content, path):
+        pass
 
 
-def _refuse_compressed(entries: Sequence[zipfile.ZipInfo], path: Path) -> None:
-    if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
-        raise ModelFileError(f"{path} holds compressed members, which we never write.")
+@contextmanager
+def _open_stored(content: bytes, path: Path) -> Iterator[zipfile.ZipFile]:
+    """Open an archive whose members stand in it as they are, which is how we write them.
+
+    On an altered one zipfile raises nearly anything, here or in the caller's block; each is a refusal.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            entries = archive.infolist()
+            if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+                raise ModelFileError(f"{path} holds compressed members, which we never write.")
+            if sum(entry.file_size for entry in entries) > len(content):
+                raise ModelFileError(f"{path} holds members that claim to be larger than it is.")
+            yield archive
+    except ReliableNetError:
+        raise
+    except Exception as error:
+        raise ModelFileError(
+            f"{path} is not a whole archive: {error!r}. Copy or save it again."
+        ) from error

@@ -16,20 +16,27 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from reliablenet._checks import check_fraction, check_threshold, parameter_error
-from reliablenet._warn import warn_user
-from reliablenet.certificate import Certificate, certified_threshold, certify, jcw_threshold
-from reliablenet.certificate.scored import class_indices, top_entries
-from reliablenet.data.folds import Fold, Folds, cut_parts, fold_counts
-from reliablenet.errors import InvalidDataError, NotCertifiedWarning
+from reliablenet._checks import check_fraction, check_seed, check_threshold, parameter_error
+from reliablenet.certificate import Certificate, jcw_threshold
+from reliablenet.certificate.scored import ScoredRows, class_indices, known_indices, top_entries
+from reliablenet.data.folds import Fold, Folds, fold_counts
+from reliablenet.errors import InvalidDataError
 from reliablenet.methods.decisions import Decisions, Outputs
 from reliablenet.methods.evidence import Evidence, fingerprint
-from reliablenet.methods.fold_warnings import warn_of_copies, warn_of_missing_classes
+from reliablenet.methods.fit_folds import FitFolds, check_pair, make_folds, parts_of
+from reliablenet.methods.fold_warnings import (
+    warn_of_copies,
+    warn_of_missing_classes,
+    warn_of_pipeline,
+    warn_of_verdict,
+)
+from reliablenet.methods.held_out import HeldOut
 from reliablenet.methods.inputs import check_labels, check_rows
+from reliablenet.methods.seen import SeenRows, model_hashes, see_folds
 from reliablenet.metrics import Evaluation, evaluate
 
 
@@ -50,8 +57,8 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         Score, prediction and truth of each row of the certification fold, without its features.
     fingerprint_ : str
         SHA-256 of all rows and labels given to `fit`.
-    grouped_ : bool
-        Whether the certificate counts one row of each group.
+    seen_ : SeenRows or None
+        Hashes of these rows, by which `certify` recognises them; None where rows cannot be compared.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if fitted on a data frame with text column names.
@@ -60,6 +67,10 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     # Whether the method is a rule with a promise of its own, to be followed with or without a
     # certificate; see docs/decisions/0007.
     _acts_uncertified: ClassVar[bool] = False
+    # Set by `compare`, where several rules share one fit on the same folds: whether one of them still
+    # needs the selection fold, and whether what a rule wraps was fitted on these very folds.
+    _shares_selection: bool = False
+    _shares_fit: bool = False
 
     alpha: float
     rho: float
@@ -73,13 +84,17 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     selection_threshold_: float
     evidence_: Evidence
     fingerprint_: str
-    grouped_: bool
+    seen_: SeenRows | None
 
     # What a method brings.
 
     @abstractmethod
-    def _fit_folds(self, train: Fold, selection: Fold, seed: int) -> None:
-        """Fit on rows whose labels are class indices; the certification fold is out of reach."""
+    def _fit_folds(self, train: Fold, selection: Fold, seed: int, *, keep_selection: bool) -> None:
+        """Fit on rows whose labels are class indices; the certification fold is out of reach.
+
+        With ``keep_selection`` a rule still computes something on the selection fold: its rows may
+        stop the training, and no weight may be fitted to them (docs/decisions/0020).
+        """
 
     @abstractmethod
     def _outputs(self, X: Any) -> Outputs:
@@ -89,6 +104,10 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         """Return the threshold that the selection fold suggests: the most permissive within alpha."""
         outputs = self._outputs(selection.X)
         return jcw_threshold(outputs.proba, selection.y, self.alpha, score=outputs.score)
+
+    def _needs_selection(self) -> bool:
+        """Tell whether the rule computes something on the selection fold when training is over."""
+        return bool(self.threshold == "selection")
 
     def _check_settings(self) -> None:
         """Raise on a bad setting, before anything long begins."""
@@ -109,6 +128,11 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
                 f"{classes.tolist()}."
             )
         return classes
+
+    @property
+    def grouped_(self) -> bool:
+        """Whether the certificate counts one row of each group."""
+        return self.certificate_.unit == "group"
 
     def _check_threshold(self, threshold: float) -> None:
         """Raise on a threshold that no score can be compared with."""
@@ -145,7 +169,9 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         y : array-like of shape (n,)
             Labels of any kind.
         selection, certification : pair (X, y), optional
-            Folds of your own. What is not given is cut from X and y, stratified, by ``fold_sizes``.
+            Folds of your own. What is not given is cut from X and y by ``fold_sizes``: the
+            certification fold at random, then the selection fold, stratified. A certification fold
+            may be a triple (X, y, groups); one row of each group counts then.
         groups : array-like of shape (n,), optional
             Whose row each is, such as a person's or a device's. A group stays in one fold, and of
             each group in the certification fold one row counts, drawn at random: the certificate
@@ -156,15 +182,19 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         self
         """
         rows, labels, random = self._begin(X, y)
-        folds, numbers = self._make_folds(rows, labels, selection, certification, groups, random)
-        warn_of_missing_classes(folds, self.classes_)
-        warn_of_copies(folds, self.alpha)
+        cut = make_folds(self, rows, labels, selection, certification, groups, random)
+        self._check_fresh(cut.folds)
+        if certification is None:
+            warn_of_pipeline(self)
+        warn_of_missing_classes(cut.folds, self.classes_)
+        warn_of_copies(cut.folds, self.alpha)
         given = (pair for pair in (selection, certification) if pair is not None)
-        parts = (part for pair in given for part in _pair(pair))
+        parts = (part for pair in given for part in parts_of(pair) if part is not None)
         self.fingerprint_ = fingerprint(X, y, *parts)
-        self.grouped_ = groups is not None and certification is None
-        self._fit_folds(folds.train, folds.selection, int(random.randint(2**31 - 1)))
-        self._fix_rule(folds, numbers)
+        keep = self._needs_selection() or self._shares_selection
+        seed = int(random.randint(2**31 - 1))
+        self._fit_folds(cut.folds.train, cut.folds.selection, seed, keep_selection=keep)
+        self._fix_rule(cut, self.fingerprint_ if certification is None else "")
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -198,33 +228,68 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         score = outputs.acceptance()
         return Decisions(self._labels_of(outputs), score, self._accepted(score))
 
-    def certify(
-        self, X: Any, y: Any, *, alpha: float | None = None, rho: float | None = None
-    ) -> Certificate:
-        """Certify the fitted rule as it stands on rows that had no part in making it.
+    def score_rows(self, X: Any, y: Any) -> ScoredRows:
+        """Return score and verdict of each row, as certificates, metrics and curves take them.
 
         Parameters
         ----------
         X, y
-            Fresh rows from the source that the rule will meet.
+            Rows and labels. A label that is none of ``classes_`` makes whatever is predicted wrong; a
+            warning says how many there are.
+
+        Returns
+        -------
+        ScoredRows
+        """
+        outputs, owner = self._checked_outputs(X), f"{type(self).__name__}.score_rows"
+        return outputs.scored(known_indices(check_labels(X, y, "y"), self.classes_, owner))
+
+    def certify(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        alpha: float | None = None,
+        rho: float | None = None,
+        groups: Any = None,
+        random_state: int = 0,
+    ) -> Certificate:
+        """Certify the fitted rule as it stands on rows that had no part in making it.
+
+        Rows that were given to `fit` are recognised one by one and refused.
+
+        Parameters
+        ----------
+        X, y
+            Fresh rows from the source that the rule will meet. A label that is none of ``classes_``
+            counts as wrong.
         alpha, rho : float, optional
             By default those of the estimator.
+        groups : array-like of shape (n,), optional
+            Whose row each is; one row of each group counts, drawn at random.
+        random_state : int
+            For that draw. The same rows give the same certificate.
 
         Returns
         -------
         Certificate
             Of kind "fixed".
         """
-        outputs = self._checked_outputs(X)
-        return certify(
-            outputs.proba,
-            y,
-            self.threshold_,
-            self.alpha if alpha is None else alpha,
-            self.rho if rho is None else rho,
-            score=outputs.score,
-            classes=self.classes_,
+        owner = f"{type(self).__name__}.certify"
+        budget = (
+            check_fraction("alpha", self.alpha if alpha is None else alpha, owner),
+            check_fraction("rho", self.rho if rho is None else rho, owner),
         )
+        seed = check_seed("random_state", random_state, owner)
+        check_is_fitted(self)
+        hashes = model_hashes(self, self._check_rows(X, reset=False))
+        if hashes is not None and self.seen_ is not None:
+            self.seen_.check(hashes)
+        rows = self.score_rows(X, y)
+        held = HeldOut(rows, hashes)
+        if groups is not None:
+            held = held.one_of_each(groups, seed)
+        return held.judge(*budget, self.threshold_)
 
     def evaluate(
         self, X: Any, y: Any, *, resamples: int = 0, random_state: Any = None
@@ -244,13 +309,10 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         -------
         Evaluation
         """
-        outputs = self._checked_outputs(X)
+        rows = self.score_rows(X, y)
         return evaluate(
-            outputs.proba,
-            y,
-            accepted=self._accepted(outputs.acceptance()),
-            score=outputs.score,
-            classes=self.classes_,
+            rows,
+            accepted=self._accepted(rows.score),
             alpha=self.alpha,
             resamples=resamples,
             random_state=random_state,
@@ -277,7 +339,9 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
             self._check_threshold(self.threshold)
         return X, labels, check_random_state(self.random_state)
 
-    def _fit_scores(self, train: Fold, selection: Fold, classes: NDArray[Any]) -> Self:
+    def _fit_scores(
+        self, train: Fold, selection: Fold, classes: NDArray[Any], *, keep_selection: bool
+    ) -> Self:
         """Fit all but the rule, for a method that wraps this one and brings its own.
 
         The certification fold stays with the wrapping method; alone, this one defers every row.
@@ -285,7 +349,10 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         X, labels, random = self._begin(train.X, train.y, classes)
         rows = Fold(X, class_indices(labels, classes, "fit"))
         chosen = self._check_fold(selection, "selection")
-        self._fit_folds(rows, chosen, int(random.randint(2**31 - 1)))
+        seed = int(random.randint(2**31 - 1))
+        self._fit_folds(
+            rows, chosen, seed, keep_selection=keep_selection or self._needs_selection()
+        )
         self.selection_threshold_, self.threshold_ = math.nan, math.inf
         return self
 
@@ -304,81 +371,34 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         """Return rows as an array of floats or as the data frame they came in."""
         return check_rows(self, X, y, reset=reset)
 
-    def _make_folds(
-        self,
-        X: Any,
-        y: NDArray[Any],
-        selection: Any,
-        certification: Any,
-        groups: Any,
-        random: Any,
-    ) -> tuple[Folds, NDArray[np.intp]]:
-        """Return folds whose labels are class indices, cutting those that were not given.
-
-        Also the numbers of the certification rows in X, -1 if that fold was given.
-        """
-        indices = class_indices(y, self.classes_, "fit")
-        given = [
-            None if pair is None else self._check_fold(pair, name)
-            for name, pair in (("selection", selection), ("certification", certification))
-        ]
-        there = [fold is not None for fold in given]
-        if groups is not None and all(there):
-            raise parameter_error(
-                "groups",
-                "fit",
-                "be None if both folds are given: nothing is cut",
-                type(groups).__name__,
-            )
-        parts = cut_parts(indices, groups, lambda n: self._fold_counts(n, there), random)
-        folds = Folds(
-            *(
-                Fold(_safe_indexing(X, part), indices[part]) if fold is None else fold
-                for fold, part in zip([None, *given], parts, strict=True)
-            )
-        )
-        return folds, parts[2] if given[1] is None else np.full(len(given[1]), -1)
+    def _check_fresh(self, folds: Folds) -> None:
+        """Raise if rows to choose or to certify on have trained what this method wraps."""
 
     def _check_fold(self, pair: Any, name: str) -> Fold:
-        try:
-            X, y = _pair(pair)
-        except (TypeError, ValueError):
-            raise parameter_error(name, "fit", "be a pair (X, y)", type(pair).__name__) from None
-        X = self._check_rows(X, reset=False)
-        labels = check_labels(X, y, f"y of {name}")
+        X, labels, _ = check_pair(self, pair, name)
         return Fold(X, class_indices(labels, self.classes_, f"the {name} fold"))
 
-    def _fix_rule(self, folds: Folds, numbers: NDArray[np.intp]) -> None:
+    def _fix_rule(self, cut: FitFolds, table: str) -> None:
         """Choose the threshold and open the certification fold, in this order unless monotone."""
+        folds = cut.folds
         chosen = len(folds.selection) > 0
         self.selection_threshold_ = (
             self._selection_threshold(folds.selection) if chosen else math.nan
         )
-        outputs = self._outputs(folds.certification.X)
-        rows = (outputs.proba, folds.certification.y)
-        if self.threshold == "certified":
-            found = certified_threshold(*rows, self.alpha, self.rho, score=outputs.score)
-        else:
-            fixed = self.selection_threshold_ if self.threshold == "selection" else self.threshold
-            found = certify(*rows, float(fixed), self.alpha, self.rho, score=outputs.score)
-        self.evidence_ = Evidence.of(outputs, folds.certification, numbers)
+        threshold: Any = self.threshold
+        if isinstance(threshold, str):
+            threshold = None if threshold == "certified" else self.selection_threshold_
+        rows = self._outputs(folds.certification.X).scored(folds.certification.y)
+        self.seen_ = see_folds(self, folds)
+        hashes = model_hashes(self, folds.certification.X)
+        held = HeldOut(rows, hashes, cut.unit, table)
+        found = held.judge(self.alpha, self.rho, threshold)
+        self.evidence_ = Evidence.of(rows, cut.numbers)
         self._adopt(found)
-        if not found.certified:
-            acts = self.threshold_ < math.inf
-            action = (
-                f"acts from {self.threshold_:.4g} on without it" if acts else "defers every row"
-            )
-            warn_user(
-                f"{type(self).__name__} got no certificate and {action}: {found.reason}.",
-                NotCertifiedWarning,
-            )
+        warn_of_verdict(type(self).__name__, found, self.threshold_)
 
     def _adopt(self, certificate: Certificate) -> None:
         """Act by a certified rule, and on nothing without one, unless the rule is the method."""
         self.certificate_ = certificate
         acts = certificate.certified or self._acts_uncertified
         self.threshold_ = certificate.threshold if acts else math.inf
-
-
-def _pair(pair: Any) -> Any:
-    return (pair.X, pair.y) if isinstance(pair, Fold) else pair

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from reliablenet.certificate.scored import top_entries
+from reliablenet.certificate.scored import ScoredRows, top_entries
 
 
 @dataclass(frozen=True)
@@ -49,3 +49,11 @@ class Outputs(NamedTuple):
     def acceptance(self) -> NDArray[np.float64]:
         """Return the acceptance score of each row."""
         return top_entries(self.proba)[0] if self.score is None else self.score
+
+    def scored(self, y: NDArray[np.intp]) -> ScoredRows:
+        """Return scores and verdicts of rows whose labels are class indices, -1 where not known."""
+        confidence, predicted = top_entries(self.proba)
+        score, lowest = (confidence, 0.0) if self.score is None else (self.score, -np.inf)
+        unknown = y < 0
+        strangers = unknown if unknown.any() else None
+        return ScoredRows(score, predicted != y, lowest, confidence, y, predicted, strangers)

@@ -16,9 +16,7 @@ from scipy import sparse
 from reliablenet._checks import as_array, check_finite
 from reliablenet.certificate import Certificate
 from reliablenet.certificate.scored import ScoredRows
-from reliablenet.data.folds import Fold
 from reliablenet.errors import InvalidDataError
-from reliablenet.methods.decisions import Outputs
 
 DTYPES = {
     "score": np.float64,
@@ -42,7 +40,7 @@ class Evidence:
     confidence : array of shape (n,)
         Top class probability; the same as the score unless the method learned one.
     predicted, truth : integer arrays of shape (n,)
-        Places in ``classes_``.
+        Places in ``classes_``; the truth is -1 where it is a class that the model does not know.
     row : integer array of shape (n,)
         Number of the row in the table given to `fit`, from 0; -1 where the fold was given by itself.
 
@@ -72,10 +70,12 @@ class Evidence:
             object.__setattr__(self, name, values)
 
     @classmethod
-    def of(cls, outputs: Outputs, fold: Fold, row: NDArray[Any]) -> Evidence:
-        """Return what outputs show on a fold whose labels are class indices."""
-        predicted = outputs.proba.argmax(axis=1)
-        return cls(outputs.acceptance(), outputs.proba.max(axis=1), predicted, fold.y, row)
+    def of(cls, rows: ScoredRows, row: NDArray[Any]) -> Evidence:
+        """Return what scored rows of a certification fold show."""
+        confidence: Any = rows.confidence
+        predicted: Any = rows.predicted
+        truth: Any = rows.truth
+        return cls(rows.score, confidence, predicted, truth, row)
 
     def __len__(self) -> int:
         return len(self.score)
@@ -91,9 +91,13 @@ class Evidence:
         return np.asarray(self.predicted != self.truth)
 
     def scored(self) -> ScoredRows:
-        """Return scores and verdicts, as certificates are computed from them."""
+        """Return scores and verdicts, as certificates, metrics and curves are computed from them."""
         learned = not np.array_equal(self.score, self.confidence)
-        return ScoredRows(self.score, self.wrong, -np.inf if learned else 0.0)
+        lowest, unknown = -np.inf if learned else 0.0, self.truth < 0
+        strangers = unknown if unknown.any() else None
+        return ScoredRows(
+            self.score, self.wrong, lowest, self.confidence, self.truth, self.predicted, strangers
+        )
 
     def check(self, certificate: Certificate, n_classes: int) -> None:
         """Raise unless these rows give the counts of the certificate."""
@@ -105,9 +109,9 @@ class Evidence:
                 "The evidence contradicts the certificate: it has (errors, accepted, n) = "
                 f"{counts} at the threshold {certificate.threshold:g}, the certificate {stated}."
             )
-        for name in ("predicted", "truth"):
+        for name, least in (("predicted", 0), ("truth", -1)):
             places = getattr(self, name)
-            if places.min() < 0 or places.max() >= n_classes:
+            if places.min() < least or places.max() >= n_classes:
                 raise InvalidDataError(
                     f"`{name}` of the evidence must hold places among {n_classes} classes; got "
                     f"{places.min()} to {places.max()}."

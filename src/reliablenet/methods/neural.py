@@ -33,6 +33,7 @@ from reliablenet.methods.architectures import (
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.decisions import Outputs
 from reliablenet.methods.evidence import fingerprint
+from reliablenet.methods.fit_folds import FitFolds
 from reliablenet.methods.fold_warnings import warn_of_missing_classes
 from reliablenet.risk.surrogate import M1, M2
 from reliablenet.training import ranks
@@ -178,7 +179,9 @@ class NeuralClassifier(SelectiveClassifier):
         y : array-like of shape (n,)
             Labels of any kind; None if X brings them.
         selection, certification : pair (X, y), optional
-            Folds of your own. What is not given is cut from X and y, stratified, by ``fold_sizes``.
+            Folds of your own. What is not given is cut from X and y by ``fold_sizes``: the
+            certification fold at random, then the selection fold, stratified. A certification fold
+            may be a triple (X, y, groups); one row of each group counts then.
             With a Dataset or DataLoader both are needed, and may be such as well, in a fixed order.
         groups : array-like of shape (n,), optional
             Whose row each is, such as a person's or a device's. A group stays in one fold, and of
@@ -236,9 +239,9 @@ class NeuralClassifier(SelectiveClassifier):
         warn_of_missing_classes(folds, self.classes_)
         prints = [_fingerprint(part) for part in (rows, chosen, held)]
         self.fingerprint_ = hashlib.sha256(" ".join(prints).encode()).hexdigest()
-        self.grouped_ = False
-        self._fit_folds(rows, chosen, int(random.randint(2**31 - 1)))
-        self._fix_rule(folds, np.full(len(folds.certification), -1))
+        seed = int(random.randint(2**31 - 1))
+        self._fit_folds(rows, chosen, seed, keep_selection=True)
+        self._fix_rule(FitFolds(folds, np.full(len(folds.certification), -1), "row"), "")
         return self
 
     def _begin(
@@ -260,7 +263,14 @@ class NeuralClassifier(SelectiveClassifier):
         part.check_like(self.input_shape_, len(self.classes_))
         return part
 
-    def _fit_folds(self, train_fold: Fold | Stream, selection: Fold | Stream, seed: int) -> None:
+    def _fit_folds(
+        self,
+        train_fold: Fold | Stream,
+        selection: Fold | Stream,
+        seed: int,
+        *,
+        keep_selection: bool,
+    ) -> None:
         ranks.check_agreement(getattr(self, "fingerprint_", ""))  # of the certification fold too
         if isinstance(train_fold, Fold):
             images = getattr(train_fold.X, "ndim", 2) > 2
@@ -311,7 +321,15 @@ class NeuralClassifier(SelectiveClassifier):
                 after_epoch=after_epoch,
                 checkpoint_file=Path(self.checkpoint_file) if self.checkpoint_file else None,
             )
-        if self._refits() and isinstance(rows, Rows) and isinstance(chosen, Rows):
+        free = self._refits() and not keep_selection
+        if (
+            free
+            and isinstance(selection, Fold)
+            and isinstance(rows, Rows)
+            and isinstance(chosen, Rows)
+        ):
+            # what the selection fold shows of a network that was not trained on it
+            self._selection_rows = self._outputs(selection.X).scored(selection.y)
             self._refit(rows, chosen, seed)
         context.call_on_fit_task_end(estimator=self, **data)
         advice = self.history_.advice()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from reliablenet.methods.deep_gamblers import DeepGamblersClassifier
 from reliablenet.methods.erm import ERMClassifier
 from reliablenet.methods.estimators import estimator_from_bytes, estimator_to_bytes
 from reliablenet.methods.evidence import Evidence
+from reliablenet.methods.ledger import count_uses
 from reliablenet.methods.neural import NeuralClassifier
 from reliablenet.methods.posthoc import (
     CertifiedThreshold,
@@ -39,6 +41,7 @@ from reliablenet.methods.posthoc import (
     TemperatureScaling,
 )
 from reliablenet.methods.reliable import ReliableClassifier
+from reliablenet.methods.seen import SeenRows
 from reliablenet.methods.selectivenet import SelectiveNetClassifier
 from reliablenet.methods.wrapping import WrappingClassifier
 from reliablenet.training.forward import chunk_rows
@@ -49,6 +52,10 @@ FORMAT = "reliablenet-model/1"
 COMMON_MEMBERS = ("manifest.json", "certificate.json", "evidence.safetensors")
 NETWORK_MEMBERS = (*COMMON_MEMBERS, "weights.safetensors", "preprocessing.json", "history.json")
 ESTIMATOR_MEMBERS = (*COMMON_MEMBERS, "estimator.skops")
+SEEN = "rows.safetensors"  # where rows can be compared, and never in files of 0.1
+MEMBERS = [
+    (*members, *more) for members in (NETWORK_MEMBERS, ESTIMATOR_MEMBERS) for more in ((SEEN,), ())
+]
 NETWORK_CLASSES: dict[str, type[NeuralClassifier]] = {
     "DeepGamblersClassifier": DeepGamblersClassifier,
     "ERMClassifier": ERMClassifier,
@@ -99,11 +106,12 @@ def save(model: Any, path: str | Path) -> Path:
         "certificate.json": model.certificate_.to_json().encode(),
         "evidence.safetensors": model.evidence_.to_bytes(),
     }
+    if model.seen_ is not None:
+        parts[SEEN] = model.seen_.to_bytes()
     manifest: dict[str, Any] = {
         "format": FORMAT,
         "versions": versions(),
         "fingerprint": model.fingerprint_,
-        "grouped": model.grouped_,
     }
     if isinstance(core, NeuralClassifier):
         methods.append(core)
@@ -143,7 +151,7 @@ def load(path: str | Path, *, network: NetworkFactory | None = None) -> Any:
     """
     if not isinstance(path, str | Path):
         raise parameter_error("path", "load", "name a file", path)
-    parts = open_sealed(Path(path), [NETWORK_MEMBERS, ESTIMATOR_MEMBERS])
+    parts = open_sealed(Path(path), MEMBERS)
     try:
         manifest = json.loads(parts["manifest.json"])
         if manifest["format"] != FORMAT:
@@ -163,11 +171,17 @@ def load(path: str | Path, *, network: NetworkFactory | None = None) -> Any:
                 model = _network_method(described, manifest["network"], parts, network, path)
             else:
                 model = _wrapper(described, model, path)
-        model._adopt(Certificate.from_json(parts["certificate.json"].decode()))
+        certificate = Certificate.from_json(parts["certificate.json"].decode())
+        if manifest.get("grouped") is True:  # files of 0.1 said so beside the certificate
+            certificate = replace(certificate, unit="group")
+        model._adopt(certificate)
         model.evidence_ = Evidence.from_bytes(parts["evidence.safetensors"])
         model.evidence_.check(model.certificate_, len(model.classes_))
         model.fingerprint_ = str(manifest["fingerprint"])
-        model.grouped_ = manifest.get("grouped") is True  # files of 0.1 do not say
+        model.seen_ = SeenRows.from_bytes(parts[SEEN]) if SEEN in parts else None
+        if model.seen_ is not None and certificate.provenance is not None:
+            # the file's certificate counts among those of this process
+            count_uses(model.seen_.certified, certificate.provenance.model)
     except ReliableNetError:
         raise
     except Exception as error:  # whatever a foreign file makes its readers raise, it is refused

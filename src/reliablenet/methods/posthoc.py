@@ -182,8 +182,11 @@ class TemperatureScaling(WrappingClassifier):
 
     temperature_: float = field(init=False)
 
-    def _fit_folds(self, train: Fold, selection: Fold, seed: int) -> None:
-        super()._fit_folds(train, selection, seed)
+    def _needs_selection(self) -> bool:
+        return True  # the temperature
+
+    def _fit_folds(self, train: Fold, selection: Fold, seed: int, *, keep_selection: bool) -> None:
+        super()._fit_folds(train, selection, seed, keep_selection=keep_selection)
         self.temperature_ = fit_temperature(super()._outputs(selection.X).proba, selection.y)
 
     def _outputs(self, X: Any) -> Outputs:

@@ -34,8 +34,9 @@ class ReliableClassifier(NeuralClassifier):
         callable is their shape.
     schedule : "adaptive", "paper" or Schedule
         See `Schedule`. One that adapts trains the network once more in the end if the threshold is
-        "certified" and the constraint was not needed: on training and selection rows together, since
-        the selection fold has no other part in the rule then.
+        "certified" and the constraint was not needed: on training and selection rows together. It does
+        not where a rule around it, such as a temperature, still computes something on the selection
+        fold.
     checkpoint : {"selection", "last"}
         Which epoch's weights to keep: the lowest selection-fold loss among the epochs that keep the
         budget on the selection fold, or the last.
@@ -132,8 +133,15 @@ class ReliableClassifier(NeuralClassifier):
     def _surrogate(self) -> tuple[float, float]:
         return self.m1, self.m2
 
-    def _fit_folds(self, train_fold: Fold | Stream, selection: Fold | Stream, seed: int) -> None:
-        super()._fit_folds(train_fold, selection, seed)
+    def _fit_folds(
+        self,
+        train_fold: Fold | Stream,
+        selection: Fold | Stream,
+        seed: int,
+        *,
+        keep_selection: bool,
+    ) -> None:
+        super()._fit_folds(train_fold, selection, seed, keep_selection=keep_selection)
         self.training_threshold_ = self.history_.threshold
 
     def _selection_threshold(self, selection: Fold) -> float:

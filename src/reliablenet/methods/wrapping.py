@@ -17,10 +17,11 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 
 from reliablenet._checks import as_array, parameter_error
 from reliablenet.certificate.scored import check_proba, class_indices
-from reliablenet.data.folds import Fold, holdout_counts
+from reliablenet.data.folds import Fold, Folds, holdout_counts
 from reliablenet.errors import InvalidDataError
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.decisions import Outputs
+from reliablenet.methods.seen import model_hashes
 
 
 @dataclass(eq=False, repr=False)  # scikit-learn brings its own
@@ -30,8 +31,9 @@ class WrappingClassifier(SelectiveClassifier):
     An unfitted classifier is cloned and fitted on the training fold; if it is a method of ours, it
     also gets the selection fold, and trains by its own settings, alpha among them. A fitted one is
     used as it is, and every row given to `fit` goes to the selection and certification folds: it must
-    not have seen them. Rows reach it as they came,
-    so that it may take text, missing values, sparse matrices, or whatever else it can read.
+    not have seen them, and rows that trained a method of ours are recognised and refused. Rows reach
+    it as they came, so that it may take text, missing values, sparse matrices, or whatever else it can
+    read.
 
     Parameters
     ----------
@@ -120,6 +122,16 @@ class WrappingClassifier(SelectiveClassifier):
     def _holdout_counts(self, n: int) -> tuple[int, int, int]:
         return holdout_counts(n, self.fold_sizes)
 
+    def _check_fresh(self, folds: Folds) -> None:
+        inner = self.estimator
+        seen = getattr(inner, "seen_", None) if self._is_fitted() else None
+        if seen is None or self._shares_fit:
+            return
+        for fold in (folds.selection, folds.certification):
+            hashes = model_hashes(inner, fold.X) if len(fold) else None
+            if hashes is not None:
+                seen.check(hashes, trained_only=True)
+
     def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
         """Return rows as they came: what is right is for the wrapped classifier to say."""
         if hasattr(X, "detach"):
@@ -143,17 +155,20 @@ class WrappingClassifier(SelectiveClassifier):
             validate_data(self, X, reset=reset, skip_check_array=True)
         return X
 
-    def _fit_scores(self, train: Fold, selection: Fold, classes: NDArray[Any]) -> Self:
+    def _fit_scores(
+        self, train: Fold, selection: Fold, classes: NDArray[Any], *, keep_selection: bool
+    ) -> Self:
         if not self._is_trained():
-            return super()._fit_scores(train, selection, classes)
+            return super()._fit_scores(train, selection, classes, keep_selection=keep_selection)
         self._check_settings()
         self._check_rows(selection.X, reset=True)
         self.classes_ = classes
-        self._fit_folds(train, Fold(selection.X, class_indices(selection.y, classes, "fit")), 0)
+        chosen = Fold(selection.X, class_indices(selection.y, classes, "fit"))
+        self._fit_folds(train, chosen, 0, keep_selection=keep_selection)
         self.selection_threshold_, self.threshold_ = math.nan, math.inf
         return self
 
-    def _fit_folds(self, train: Fold, selection: Fold, seed: int) -> None:
+    def _fit_folds(self, train: Fold, selection: Fold, seed: int, *, keep_selection: bool) -> None:
         if self._is_fitted():
             self.estimator_ = self.estimator
             return
@@ -162,7 +177,9 @@ class WrappingClassifier(SelectiveClassifier):
         estimator = copy.copy(self.estimator) if trained else clone(self.estimator, safe=False)
         rows, chosen = (Fold(fold.X, self.classes_[fold.y]) for fold in (train, selection))
         if isinstance(estimator, SelectiveClassifier):
-            self.estimator_ = estimator._fit_scores(rows, chosen, self.classes_)
+            self.estimator_ = estimator._fit_scores(
+                rows, chosen, self.classes_, keep_selection=keep_selection
+            )
         else:
             estimator.fit(rows.X, rows.y)
             self.estimator_ = estimator

@@ -146,14 +146,14 @@ class JCWCurve:
 
 
 def risk_coverage_curve(
-    proba: Any, y: Any, *, score: Any = None, predicted: Any = None, classes: Any = None
+    proba: Any, y: Any = None, *, score: Any = None, predicted: Any = None, classes: Any = None
 ) -> RiskCoverageCurve:
     """Return the error rate of the accepted rows at every coverage that a threshold can reach.
 
     Parameters
     ----------
     proba, y, score, predicted, classes
-        As for `reliablenet.certify`.
+        As for `reliablenet.certify`; or rows scored before (`ScoredRows`) alone.
 
     Returns
     -------
@@ -191,7 +191,7 @@ def risk_coverage_curve(
 
 def jcw_curve(
     proba: Any,
-    y: Any,
+    y: Any = None,
     *,
     alpha: float | None = None,
     score: Any = None,
@@ -205,7 +205,7 @@ def jcw_curve(
     Parameters
     ----------
     proba, y, score, predicted, classes
-        As for `reliablenet.certify`.
+        As for `reliablenet.certify`; or rows scored before (`ScoredRows`) alone.
     alpha : float in (0, 1), optional
         Budget for JCW, drawn by `JCWCurve.plot`.
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reliablenet._checks import as_array, check_count, check_fraction
+from reliablenet.certificate.bounds import clopper_pearson_interval
 from reliablenet.certificate.scored import check_length, score_rows
 from reliablenet.errors import InvalidDataError
 from reliablenet.metrics.measures import calibration_error, falling_order, ranked_areas
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Interval(NamedTuple):
-    """A bootstrap interval; both ends are NaN where the metric was never defined."""
+    """The two ends of an interval; NaN where the metric is not defined."""
 
     low: float
     high: float
@@ -42,9 +43,11 @@ class Evaluation:
     accuracy_accepted : float
         Share of right predictions among the accepted; NaN if none is accepted.
     ece : float
-        Expected calibration error of the top probability, 15 equal-width bins.
+        Expected calibration error of the top probability, 15 equal-width bins; NaN without
+        probabilities.
     wce_accepted : float
-        Coverage times the distance between mean confidence and accuracy of accepted rows.
+        Coverage times the distance between mean confidence and accuracy of accepted rows; NaN
+        without probabilities.
     aurc : float
         Area under the risk-coverage curve of the acceptance score, ties averaged.
     excess_aurc : float
@@ -54,7 +57,9 @@ class Evaluation:
     budget_spent : float
         JCW divided by alpha; NaN without alpha.
     intervals : dict of str to Interval
-        Bootstrap interval of each metric, by its name; empty unless asked for.
+        By the name of the metric. Shares (accuracy, coverage, accuracy_accepted, jcw, throughput,
+        budget_spent) always have their exact two-sided Clopper-Pearson interval; the other metrics
+        have a bootstrap interval where resamples were asked for.
     """
 
     n: int
@@ -100,7 +105,7 @@ class Evaluation:
 
 def evaluate(
     proba: Any,
-    y: Any,
+    y: Any = None,
     *,
     accepted: Any,
     score: Any = None,
@@ -114,7 +119,9 @@ def evaluate(
 
     Parameters
     ----------
-    proba : array-like of shape (n, K)
+    proba : array-like of shape (n, K), or ScoredRows
+        Class probabilities; or rows scored before, which know the truth, so that ``y``, ``score``
+        and ``classes`` are left out.
     y : array-like of shape (n,)
         Column numbers, or members of ``classes``.
     accepted : array-like of bool of shape (n,)
@@ -125,9 +132,10 @@ def evaluate(
     alpha : float in (0, 1), optional
         Budget for JCW, for ``budget_spent``.
     resamples : int
-        Bootstrap resamples of the rows, the same ones for every metric; 0 gives no intervals.
+        Bootstrap resamples of the rows, for the metrics that are no shares; 0 leaves these without
+        intervals.
     level : float in (0, 1)
-        Coverage that the percentile intervals aim at.
+        Confidence level of the intervals: kept by those of shares, aimed at by the others.
     random_state : int, RandomState or None
         Decides the resamples; None draws them afresh and leaves numpy's global state alone.
 
@@ -137,11 +145,11 @@ def evaluate(
 
     Notes
     -----
-    The intervals describe the spread of each metric and promise nothing: without an observed error
-    the interval of JCW is (0, 0). A bound that holds is what `reliablenet.certify` gives. Resamples
-    in which a metric is undefined (no row accepted) are left out of its interval. ECE and the
-    calibration gap are distances, which resampling inflates: where calibration is good, their
-    intervals lie too high.
+    The interval of a share is exact for a rule that was fixed before these rows were seen, each
+    metric by itself: it holds the true share with probability of at least ``level``. A share among
+    accepted rows is so given their number. Bootstrap intervals describe a spread and promise
+    nothing. ECE and the calibration gap are distances, which resampling inflates: where calibration
+    is good, their intervals lie too high.
 
     Examples
     --------
@@ -150,17 +158,18 @@ def evaluate(
     >>> e.errors, e.accepted, round(e.jcw, 3), round(e.aurc, 3), round(e.budget_spent, 3)
     (1, 2, 0.333, 0.278, 0.667)
 
-    With intervals, as a table:
+    As a table, with the intervals:
 
     >>> proba = np.tile(proba, (100, 1))
     >>> e = evaluate(
     ...     proba, [0, 1, 1] * 100, accepted=proba[:, 0] > 0.5, resamples=200, random_state=0
     ... )
-    >>> e.frame().loc[["coverage", "jcw"]].round(2)
+    >>> e.frame().loc[["coverage", "jcw", "aurc"]].round(2)
               value   low  high
     metric
-    coverage   0.67  0.61  0.71
-    jcw        0.33  0.28  0.40
+    coverage   0.67  0.61  0.72
+    jcw        0.33  0.28  0.39
+    aurc       0.24  0.20  0.30
     """
     budget = math.nan if alpha is None else check_fraction("alpha", alpha, "evaluate")
     level = check_fraction("level", level, "evaluate")
@@ -173,17 +182,64 @@ def evaluate(
             f"`accepted` of evaluate must hold booleans; got {chosen.dtype}. Compare the score "
             "with the threshold first."
         )
-    confidence = as_array(proba).max(axis=1).astype(np.float64)
     order = falling_order(scored.score)
-    rows = _Ranked(scored.score[order], scored.wrong[order], chosen[order], confidence[order])
+    confidence = None if scored.confidence is None else scored.confidence[order]
+    rows = _Ranked(scored.score[order], scored.wrong[order], chosen[order], confidence)
+    counts = _Counts(
+        scored.n,
+        int(np.count_nonzero(chosen)),
+        int(np.count_nonzero(chosen & scored.wrong)),
+        int(np.count_nonzero(scored.wrong)),
+    )
+    spread = _bootstrap(rows, resamples, level, random_state) if resamples else {}
     return Evaluation(
         n=scored.n,
-        accepted=int(chosen.sum()),
-        errors=int((chosen & scored.wrong).sum()),
+        accepted=counts.accepted,
+        errors=counts.errors,
         alpha=budget,
-        intervals=_bootstrap(rows, budget, resamples, level, random_state) if resamples else {},
-        **_measure(rows, budget),
+        intervals=counts.intervals(budget, level) | spread,
+        **counts.shares(budget),
+        **_measure(rows),
     )
+
+
+class _Counts(NamedTuple):
+    """What every share is computed from."""
+
+    n: int
+    accepted: int
+    errors: int
+    wrong: int
+
+    def shares(self, alpha: float) -> dict[str, float]:
+        right = self.accepted - self.errors
+        return {
+            "accuracy": 1.0 - self.wrong / self.n,
+            "coverage": self.accepted / self.n,
+            "accuracy_accepted": right / self.accepted if self.accepted else math.nan,
+            "jcw": self.errors / self.n,
+            "throughput": right / self.n,
+            "budget_spent": self.errors / self.n / alpha,
+        }
+
+    def intervals(self, alpha: float, level: float) -> dict[str, Interval]:
+        """Return the exact interval of each share that is defined."""
+        right = self.accepted - self.errors
+        counted = {
+            "accuracy": (self.n - self.wrong, self.n),
+            "coverage": (self.accepted, self.n),
+            "accuracy_accepted": (right, self.accepted),
+            "jcw": (self.errors, self.n),
+            "throughput": (right, self.n),
+        }
+        count, of = np.array(list(counted.values())).T
+        ends = np.column_stack(clopper_pearson_interval(count, of, level)).tolist()
+        found = {name: Interval(*pair) for name, pair in zip(counted, ends, strict=True)}
+        if not self.accepted:
+            found["accuracy_accepted"] = Interval(math.nan, math.nan)
+        if not math.isnan(alpha):
+            found["budget_spent"] = Interval(*(end / alpha for end in found["jcw"]))
+        return found
 
 
 class _Ranked(NamedTuple):
@@ -192,7 +248,7 @@ class _Ranked(NamedTuple):
     score: NDArray[np.float64]
     wrong: NDArray[np.bool_]
     accepted: NDArray[np.bool_]
-    confidence: NDArray[np.float64]
+    confidence: NDArray[np.float64] | None
 
     def repeat(self, times: NDArray[np.intp]) -> _Ranked:
         """Return the rows, each as many times as given."""
@@ -200,32 +256,23 @@ class _Ranked(NamedTuple):
             np.repeat(self.score, times),
             np.repeat(self.wrong, times),
             np.repeat(self.accepted, times),
-            np.repeat(self.confidence, times),
+            None if self.confidence is None else np.repeat(self.confidence, times),
         )
 
 
-def _measure(rows: _Ranked, alpha: float) -> dict[str, float]:
-    """Compute every metric of some rows, be they all rows or a resample of them."""
-    n, taken = len(rows.score), int(np.count_nonzero(rows.accepted))
-    errors = int(np.count_nonzero(rows.accepted & rows.wrong))
-    gap = abs(float(rows.confidence @ rows.accepted) - (taken - errors))
+def _measure(rows: _Ranked) -> dict[str, float]:
+    """Compute the metrics that are no shares, of all rows or of a resample of them."""
     aurc, excess = ranked_areas(rows.score, rows.wrong)
-    return {
-        "accuracy": 1.0 - int(np.count_nonzero(rows.wrong)) / n,
-        "coverage": taken / n,
-        "accuracy_accepted": (taken - errors) / taken if taken else math.nan,
-        "jcw": errors / n,
-        "throughput": (taken - errors) / n,
-        "ece": calibration_error(rows.confidence, ~rows.wrong),
-        "wce_accepted": gap / n,
-        "aurc": aurc,
-        "excess_aurc": excess,
-        "budget_spent": errors / n / alpha,
-    }
+    ece = gap = math.nan
+    if rows.confidence is not None:
+        ece = calibration_error(rows.confidence, ~rows.wrong)
+        right = int(np.count_nonzero(rows.accepted & ~rows.wrong))
+        gap = abs(float(rows.confidence @ rows.accepted) - right) / len(rows.score)
+    return {"ece": ece, "wce_accepted": gap, "aurc": aurc, "excess_aurc": excess}
 
 
 def _bootstrap(
-    rows: _Ranked, alpha: float, resamples: int, level: float, random_state: Any
+    rows: _Ranked, resamples: int, level: float, random_state: Any
 ) -> dict[str, Interval]:
     """Return the percentile interval of each metric over resamples of the rows."""
     from sklearn.utils import check_random_state  # takes most of a second
@@ -235,16 +282,7 @@ def _bootstrap(
     draws: dict[str, list[float]] = {}
     for _ in range(resamples):
         times = np.bincount(random.randint(n, size=n), minlength=n)
-        for name, value in _measure(rows.repeat(times), alpha).items():
+        for name, value in _measure(rows.repeat(times)).items():
             draws.setdefault(name, []).append(value)
-    if math.isnan(alpha):
-        del draws["budget_spent"]
-    return {name: _percentiles(np.array(values), level) for name, values in draws.items()}
-
-
-def _percentiles(values: NDArray[np.float64], level: float) -> Interval:
-    defined = values[~np.isnan(values)]
-    if not len(defined):
-        return Interval(math.nan, math.nan)
-    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(low), float(high))
+    ends = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
+    return {name: Interval(*np.quantile(values, ends).tolist()) for name, values in draws.items()}

@@ -7,12 +7,13 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from reliablenet._checks import parameter_error
-from reliablenet.certificate import Certificate
+from reliablenet.certificate import Certificate, wording
+from reliablenet.certificate.threshold import judge
 from reliablenet.methods import Comparison, SelectiveClassifier
+from reliablenet.methods.layers import layers
 from reliablenet.methods.persistence import versions
 from reliablenet.metrics import risk_coverage_curve
 from reliablenet.report import text
@@ -29,12 +30,15 @@ from reliablenet.report.operating import OperatingPoints, operating_points
 from reliablenet.report.page import render
 from reliablenet.report.rows import accepted_mistakes, fold_rows, group_table, least_sure
 from reliablenet.report.training import history_charts
-from reliablenet.report.verdict import remedy, verdict
 
 KINDS = {
     "fixed": "the rule was set before the fold was opened",
     "monotone": "the threshold was chosen on the fold itself, which costs nothing because a higher "
     "threshold never acts on more rows",
+}
+UNITS = {
+    "row": "it speaks of a random new row from the same source",
+    "group": "it speaks of a random row of a random new group, whatever the number of its rows",
 }
 
 
@@ -98,15 +102,20 @@ def model_page(
     mistakes, n_mistakes = accepted_mistakes(model, rows)
     bins = reliability_bins(evidence.confidence, ~evidence.wrong)
     history = _history(model)
+    badge, _, verdict = wording.verdict(certificate, "the model", acts).partition(": ")
     return render(
         "model.html",
         title=title or type(model).__name__,
         method=type(model).__name__,
         certificate=certificate,
-        state="granted" if certificate.certified else "acting" if acts else "refused",
-        verdict=verdict(certificate, acts),
-        remedy=remedy(certificate, points),
-        facts=certificate_facts(certificate, grouped=model.grouped_),
+        state=_state(certificate, acts),
+        badge=badge,
+        verdict=text.sentence(verdict.rstrip(".")),
+        reason=text.sentence(certificate.reason),
+        acted_on=text.sentence(wording.acted_on(certificate)),
+        notes=[text.sentence(note) for note in wording.notes(certificate)],
+        remedy=text.sentence(wording.remedy(certificate, allowed=_allowed(model))),
+        facts=certificate_facts(certificate),
         certificate_json=certificate.to_json(),
         certificate_hash=json.loads(certificate.to_json())["sha256"],
         scale=budget_scale(certificate),
@@ -132,25 +141,27 @@ def model_page(
     )
 
 
-def certificate_facts(
-    certificate: Certificate, *, grouped: bool = False
-) -> list[tuple[str, str, str]]:
+def certificate_facts(certificate: Certificate) -> list[tuple[str, str, str]]:
     """Return name, value and meaning of each part of a certificate."""
-    c = certificate
-    counted = "groups of the certification fold, one row of each, drawn at random: it speaks of "
-    counted += "a random row of a new group"
-    return [
+    c, made = certificate, certificate.provenance
+    counted = "rows of the certification fold, seen once"
+    if c.unit == "group":
+        counted = "groups of the certification fold, one row of each, drawn at random"
+    whole = c.accepted == c.n or c.kind == "fixed"
+    facts = [
         ("K", text.count(c.errors), "rows acted on and wrong"),
-        (
-            "n",
-            text.count(c.n),
-            counted if grouped else "rows of the certification fold, seen once",
-        ),
+        ("n", text.count(c.n), counted),
         ("JCW", text.percent(c.jcw, 2), "observed share acted on and wrong, K / n"),
         (
             "Upper bound",
             text.percent_up(c.upper_bound, c.alpha),
-            "one-sided Clopper-Pearson bound of the true share",
+            "one-sided Clopper-Pearson bound of the true share"
+            + ("" if whole else ", at the most mistakes that alpha affords"),
+        ),
+        (
+            "Wrong where it acts",
+            text.percent(c.error_accepted, 2),
+            "observed share of the rows acted on",
         ),
         ("alpha", text.budget(c.alpha), "the budget that was named beforehand"),
         ("rho", text.budget(c.rho), "allowed probability that the certificate fails"),
@@ -164,7 +175,32 @@ def certificate_facts(
             else "every row is acted on",
         ),
         ("Kind", c.kind, KINDS[c.kind]),
+        ("Unit", c.unit, UNITS[c.unit]),
     ]
+    if made is not None:
+        facts.append(
+            (
+                "Certificates on these rows",
+                text.count(made.uses),
+                "this one included; keeping the one that passed voids it",
+            )
+        )
+    return facts
+
+
+def _state(certificate: Certificate, acts: bool) -> str:
+    """Return the colour of a verdict, by name."""
+    if certificate.certified:
+        return "acting" if certificate.empty else "granted"
+    return "acting" if acts else "refused"
+
+
+def _allowed(model: SelectiveClassifier) -> Certificate | None:
+    """Return what the fold says of the lowest threshold it allows, if the model's was refused."""
+    made = model.certificate_
+    if made.certified or made.kind == "monotone":
+        return None
+    return judge(model.evidence_.scored(), made.alpha, made.rho, unit=made.unit)
 
 
 def budget_scale(certificate: Certificate) -> dict[str, float]:
@@ -194,12 +230,7 @@ def _explorer(points: OperatingPoints, threshold: float) -> dict[str, Any]:
 
 
 def _curves(model: SelectiveClassifier, comparison: Comparison | None) -> Any:
-    evidence = model.evidence_
-    truth = np.zeros(len(evidence), int)
-    own = risk_coverage_curve(
-        None, truth, score=evidence.score, predicted=evidence.wrong.astype(int)
-    )
-    curves = {"this model": own}
+    curves = {"this model": risk_coverage_curve(model.evidence_.scored())}
     if comparison is not None:
         curves |= {name: result.curve for name, result in comparison.results.items()}
         curves = distinct_curves(curves)
@@ -210,18 +241,15 @@ def _curves(model: SelectiveClassifier, comparison: Comparison | None) -> Any:
 
 def _history(model: Any) -> Any:
     """Return the history of the network, also through rules around it."""
-    while not hasattr(model, "history_") and hasattr(model, "estimator_"):
-        model = model.estimator_
-    history = getattr(model, "history_", None)
-    return history if getattr(history, "records", None) else None
+    found = (getattr(layer, "history_", None) for layer in layers(model))
+    return next((history for history in found if getattr(history, "records", None)), None)
 
 
 def _settings(model: Any) -> list[tuple[str, Any]]:
     """Return the settings of a method and of what it wraps, layer by layer."""
-    layers = []
-    while model is not None:
-        known = model.get_params(deep=False) if hasattr(model, "get_params") else {}
+    shown = []
+    for layer in layers(model):
+        known = layer.get_params(deep=False) if hasattr(layer, "get_params") else {}
         rows = [[name, repr(value)] for name, value in known.items() if name != "estimator"]
-        layers.append((type(model).__name__, marked_numbers(["Setting", "Value"], rows)))
-        model = getattr(model, "estimator_", None)
-    return layers
+        shown.append((type(layer).__name__, marked_numbers(["Setting", "Value"], rows)))
+    return shown

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from reliablenet.certificate import clopper_pearson_upper
 from reliablenet.certificate.scored import ScoredRows
-from reliablenet.certificate.threshold import certify_monotone
+from reliablenet.certificate.threshold import judge
 
 LIMIT = 2000
 
@@ -33,6 +33,8 @@ class OperatingPoints:
     alpha, rho : float
     certified_from : float
         Every threshold from here on is certified, all of them at once; ``inf`` if none is.
+    certified_bound : float
+        Upper bound of JCW that holds for all of these at once.
     """
 
     threshold: NDArray[np.float64]
@@ -42,14 +44,21 @@ class OperatingPoints:
     alpha: float
     rho: float
     certified_from: float
+    certified_bound: float
 
     def __len__(self) -> int:
         return len(self.threshold)
 
     @cached_property
     def upper_bound(self) -> NDArray[np.float64]:
-        """One-sided Clopper-Pearson upper bound of JCW at each threshold."""
-        return np.asarray(clopper_pearson_upper(self.errors, self.n, self.rho))
+        """One-sided Clopper-Pearson upper bound of JCW at each threshold.
+
+        In the certified region it is one bound that holds for every threshold at once, whichever is
+        chosen after looking. Elsewhere it is pointwise: it would hold for a threshold that was chosen
+        without looking at these rows.
+        """
+        alone = np.asarray(clopper_pearson_upper(self.errors, self.n, self.rho))
+        return np.where(self.certified, self.certified_bound, alone)
 
     @property
     def certified(self) -> NDArray[np.bool_]:
@@ -111,7 +120,8 @@ def operating_points(
     >>> points.accepted.tolist(), points.errors.tolist()
     ([4, 3, 2, 1, 0], [2, 1, 1, 0, 0])
     """
-    start = certify_monotone(rows, alpha, rho).threshold
+    found = judge(rows, alpha, rho)
+    start = found.threshold
     distinct = np.unique(rows.score)
     fixed = {
         rows.lowest,
@@ -135,6 +145,7 @@ def operating_points(
         alpha=alpha,
         rho=rho,
         certified_from=start,
+        certified_bound=found.upper_bound,
     )
 
 

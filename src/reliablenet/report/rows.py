@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from reliablenet._checks import as_array, parameter_error
 from reliablenet.certificate import Certificate
-from reliablenet.certificate.scored import class_indices
+from reliablenet.certificate.scored import ScoredRows, class_indices
+from reliablenet.certificate.threshold import judge
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 from reliablenet.methods import SelectiveClassifier
 from reliablenet.report import text
@@ -132,12 +133,8 @@ def group_table(model: SelectiveClassifier, rows: FoldRows, groups: Any) -> Numb
         Whether the budget is shown to hold is told in the last column.
     """
     if isinstance(groups, Mapping):
-        certificate = model.certificate_
-        settings = {"alpha": certificate.alpha, "rho": certificate.rho}
         found = {
-            str(name): model.certify(
-                *((pair.X, pair.y) if hasattr(pair, "X") else pair), **settings
-            )
+            str(name): _judged(model, model.score_rows(*_parts(pair)))
             for name, pair in groups.items()
         }
     else:
@@ -180,20 +177,21 @@ def _group_of(rows: FoldRows, groups: Any) -> pd.Series[Any]:
 
 
 def _count_groups(model: SelectiveClassifier, group: pd.Series[Any]) -> dict[str, Certificate]:
-    accepted = model.evidence_.score >= model.threshold_
-    wrong, certificate = model.evidence_.wrong, model.certificate_
-    found = {}
-    for name, members in group.groupby(group, dropna=False, observed=True):
-        here = members.index.to_numpy()
-        found[str(name)] = Certificate(
-            errors=int((accepted & wrong)[here].sum()),
-            accepted=int(accepted[here].sum()),
-            n=len(here),
-            alpha=certificate.alpha,
-            rho=certificate.rho,
-            threshold=model.threshold_,
-        )
-    return found
+    rows = model.evidence_.scored()
+    return {
+        str(name): _judged(model, rows.take(members.index.to_numpy()))
+        for name, members in group.groupby(group, dropna=False, observed=True)
+    }
+
+
+def _judged(model: SelectiveClassifier, rows: ScoredRows) -> Certificate:
+    """Return what rows say of the model's rule under the budget of its certificate."""
+    made = model.certificate_
+    return judge(rows, made.alpha, made.rho, model.threshold_, unit=made.unit)
+
+
+def _parts(pair: Any) -> Any:
+    return (pair.X, pair.y) if hasattr(pair, "X") else pair
 
 
 def _group_cells(name: str, one: Certificate) -> list[str]:

@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
+
+from reliablenet.certificate import wording
 
 NARROW = "\u202f"  # a no-break space that is half as wide
 NONE = "\u2013"  # an en dash
+
+
+def typeset(words: str) -> str:
+    """Return a sentence whose percent signs stay on the line of their number."""
+    return words.replace(" %", f"{NARROW}%").replace("< ", f"<{NARROW}").replace("> ", f">{NARROW}")
+
+
+def sentence(words: str) -> str:
+    """Return words as a sentence, "" if there are none.
+
+    Examples
+    --------
+    >>> sentence("of 3 rows none was wrong"), sentence("")
+    ('Of 3 rows none was wrong.', '')
+    """
+    return typeset(f"{words[0].upper()}{words[1:]}.") if words else ""
 
 
 def percent(share: float, digits: int = 1) -> str:
@@ -18,16 +35,7 @@ def percent(share: float, digits: int = 1) -> str:
     >>> [percent(share).replace(NARROW, " ") for share in (0.5814, 0.9999, 0.00001, 1.0)]
     ['58.1 %', '> 99.9 %', '< 0.1 %', '100 %']
     """
-    if math.isnan(share):
-        return NONE
-    if share in (0.0, 1.0):
-        return f"{100 * share:.0f}{NARROW}%"
-    text, step = f"{100 * share:.{digits}f}", 10.0**-digits
-    if float(text) == 100.0:
-        return f">{NARROW}{100 - step:.{digits}f}{NARROW}%"
-    if float(text) == 0.0:
-        return f"<{NARROW}{step:.{digits}f}{NARROW}%"
-    return f"{text}{NARROW}%"
+    return typeset(wording.percent(share, digits, trim=False))
 
 
 def percent_up(bound: float, limit: float) -> str:
@@ -38,12 +46,7 @@ def percent_up(bound: float, limit: float) -> str:
     >>> percent_up(0.04321, 0.05).replace(NARROW, " "), percent_up(0.049999, 0.05)[:-2]
     ('4.33 %', '5.00')
     """
-    exact = 100 * Decimal(bound)
-    for digits in range(2, 18):
-        rounded = exact.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_CEILING)
-        if bound > limit or float(rounded / 100) <= limit:
-            break
-    return f"{rounded:f}{NARROW}%"
+    return typeset(wording.percent_up(bound, limit, trim=False))
 
 
 def confidence(rho: float) -> str:
@@ -54,28 +57,15 @@ def confidence(rho: float) -> str:
     >>> confidence(0.05).replace(NARROW, " "), confidence(0.05 / 6).replace(NARROW, " ")
     ('95 %', '99.16 %')
     """
-    exact = 100 - 100 * Decimal(repr(rho))
-    text = f"{exact.quantize(Decimal('0.01'), rounding=ROUND_FLOOR):f}"
-    return f"{text.rstrip('0').rstrip('.')}{NARROW}%"
+    return typeset(wording.confidence(rho))
 
 
 def budget(alpha: float) -> str:
     """Write alpha in percent, as it was given."""
-    return f"{(100 * Decimal(repr(alpha))).normalize():f}{NARROW}%"
+    return typeset(wording.exact(alpha))
 
 
-def threshold(value: float) -> str:
-    """Write a threshold: whole if it is short, else its first digits and an ellipsis.
-
-    Examples
-    --------
-    >>> threshold(0.75), threshold(2 / 3), threshold(math.inf)
-    ('0.75', '0.666666…', 'none')
-    """
-    if math.isinf(value):
-        return "none" if value > 0 else "any"
-    text = f"{value:.17g}" if value != round(value, 8) else f"{round(value, 8):.8g}"
-    return text if len(text) <= 10 else f"{text[: 8 + (value < 0)]}…"
+threshold = wording.threshold_text
 
 
 def count(number: int) -> str:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 from reliablenet.certificate import Certificate, certify, clopper_pearson_upper
-from reliablenet.certificate.certify import _digest, count_rows
+from reliablenet.certificate.record import _digest
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 

@@ -1,0 +1,92 @@
+"""A ledger of certificates: how often the same certification rows have been asked in this process.
+
+One certificate fails with probability rho. Whoever certifies many models on the same rows, and keeps
+one that passes, has a larger risk, which no single certificate can show. So each is told how many there
+have been. It is a help for the honest, no lock: another process has a ledger of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+KEPT = (
+    4096  # hashes kept of a fold, the smallest: the same rows of any other fold are among its own
+)
+MOST = 1000  # certificates remembered
+SHARED = 0.05  # a smaller share of common rows is no second look
+
+Hashes = NDArray[np.uint64]
+
+
+class _Entry(NamedTuple):
+    rows: Hashes
+    model: str
+
+
+_entries: list[_Entry] = []
+_lock = threading.Lock()
+_closed: ContextVar[bool] = ContextVar("closed", default=False)
+
+
+def count_uses(rows: Hashes | None, model: str) -> int:
+    """Write a certificate down, and return how many its rows have been used for, this one included.
+
+    Parameters
+    ----------
+    rows : array of uint64 or None
+        Hashes of the certification rows; None where they cannot be compared.
+    model : str
+        Fingerprint of what the model says of them. To fit the same model again is no second look.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> clear()
+    >>> rows = np.arange(100, dtype=np.uint64)
+    >>> [count_uses(rows, model) for model in ("a", "b", "b", "c")], count_uses(rows + 500, "a")
+    ([1, 2, 2, 3], 1)
+    """
+    if rows is None or _closed.get():
+        return 1
+    own = np.unique(rows)[:KEPT]
+    with _lock:
+        others = {entry.model for entry in _entries if _share(own, entry.rows) >= SHARED}
+        if model not in others:
+            _entries.append(_Entry(own, model))
+            del _entries[:-MOST]
+    return len(others | {model})
+
+
+def clear() -> None:
+    """Forget all certificates, as a new process would."""
+    with _lock:
+        _entries.clear()
+
+
+@contextmanager
+def closed() -> Iterator[None]:
+    """Write nothing down meanwhile: whoever looks at many methods at once allows for it himself."""
+    token = _closed.set(True)
+    try:
+        yield
+    finally:
+        _closed.reset(token)
+
+
+def _share(one: Hashes, other: Hashes) -> float:
+    """Return the share of common rows, in the range of hashes that both have kept whole."""
+    cut = [part[-1] for part in (one, other) if len(part) == KEPT]
+    limit = min(cut) if cut else np.uint64(2**64 - 1)
+    here, there = one[one <= limit], other[other <= limit]
+    common = len(np.intersect1d(here, there, assume_unique=True))
+    return common / max(min(len(here), len(there)), 1)

@@ -1,0 +1,209 @@
+"""Rows that a model has seen: they prove nothing about it, and are recognised when they come back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from safetensors.numpy import load as load_arrays
+from safetensors.numpy import save as save_arrays
+from scipy.special import bdtrc
+
+from reliablenet._warn import warn_user
+from reliablenet.certificate.fingerprint import Fingerprint
+from reliablenet.data.copies import count_repeats, hash_rows
+from reliablenet.data.folds import Folds
+from reliablenet.errors import InvalidDataError, ReuseWarning
+from reliablenet.methods.fold_warnings import warn_of_repeats
+from reliablenet.methods.layers import find_encoder
+
+MOST_WATCHED = 1_000_000  # rows whose copies are counted one by one
+COINCIDENCE = 1e-3  # a chance at which fresh rows that happen to agree are no explanation
+
+Hashes = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
+class SeenRows:
+    """Hashes of the rows given to `fit`, without their labels.
+
+    Attributes
+    ----------
+    trained : array of uint64
+        Rows that trained or tuned the model, ascending.
+    certified : array of uint64
+        Rows of the certification fold, ascending.
+    twins : int
+        How many of all these rows agree with another one: in tables of few or coarse columns fresh
+        rows do so too.
+
+    Examples
+    --------
+    >>> past = hash_rows(np.arange(100.0)[:, None])
+    >>> seen = SeenRows.of(past[:80], past[80:])
+    >>> seen.check(hash_rows(np.arange(200.0, 300.0)[:, None]))
+    >>> int(seen.recognise(hash_rows(np.arange(90.0, 190.0)[:, None])).sum())
+    10
+    """
+
+    trained: Hashes
+    certified: Hashes
+    twins: int
+
+    @classmethod
+    def of(cls, trained: Hashes, certified: Hashes) -> SeenRows:
+        """Put the hashes of the rows of a fit together."""
+        both = np.concatenate([trained, certified])
+        _, place, counts = np.unique(both, return_inverse=True, return_counts=True)
+        return cls(np.sort(trained), np.sort(certified), int((counts[place] > 1).sum()))
+
+    def __len__(self) -> int:
+        return len(self.trained) + len(self.certified)
+
+    def recognise(self, hashes: Hashes, *, trained_only: bool = False) -> NDArray[np.bool_]:
+        """Tell which rows are among those seen."""
+        known = _among(hashes, self.trained)
+        return known if trained_only else known | _among(hashes, self.certified)
+
+    def check(self, hashes: Hashes, *, trained_only: bool = False) -> None:
+        """Raise if rows to certify on are rows that the model has seen."""
+        known = self.recognise(hashes, trained_only=trained_only)
+        refuse_seen(int(known.sum()), len(known), self, int(known.argmax()) if known.any() else 0)
+
+    def to_bytes(self) -> bytes:
+        """Return the hashes as safetensors."""
+        arrays = {"trained": self.trained, "certified": self.certified}
+        return bytes(save_arrays(arrays | {"twins": np.array([self.twins], np.int64)}))
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> SeenRows:
+        """Read what `to_bytes` wrote."""
+        arrays = load_arrays(content)
+        types = {name: (values.dtype, values.ndim) for name, values in arrays.items()}
+        bits = (np.dtype(np.uint64), 1)
+        if types != {"trained": bits, "certified": bits, "twins": (np.dtype(np.int64), 1)}:
+            raise InvalidDataError(
+                f"Rows seen must be two lists of hashes and a count; got {types}."
+            )
+        seen = cls(
+            np.sort(arrays["trained"]), np.sort(arrays["certified"]), int(arrays["twins"][0])
+        )
+        if not 0 <= seen.twins <= len(seen):
+            raise InvalidDataError(f"{seen.twins} of {len(seen)} rows seen cannot have twins.")
+        return seen
+
+
+def refuse_seen(matches: int, n: int, seen: SeenRows, first: int) -> None:
+    """Raise if more of n rows were seen before than chance brings; ``first`` is one of them.
+
+    Fresh rows of a coarse table agree with old ones at the rate at which old ones agree with each other.
+    That rate is taken with two rows to spare and a fifth more, so that a few that agree by chance in a
+    table without twins are no reason to refuse; a `ReuseWarning` tells of them.
+
+    Examples
+    --------
+    >>> rows = hash_rows(np.arange(400.0)[:, None])
+    >>> refuse_seen(0, 100, SeenRows.of(rows, rows[:0]), 0)
+    """
+    if matches == 0:
+        return
+    natural = min(1.2 * (seen.twins + 2) / len(seen), 1.0)
+    text = (
+        f"{matches:,} of {n:,} rows were given to `fit` already, row {first} among them: rows that "
+        "trained, tuned or chose a model prove nothing about it."
+    )
+    if bdtrc(matches - 1, n, natural) < COINCIDENCE:
+        raise InvalidDataError(
+            f"{text} Certify on rows that it has not seen; leave these out if the others are fresh."
+        )
+    if seen.twins == 0:
+        warn_user(f"{text} Leave them out, unless they agree by chance.", ReuseWarning)
+
+
+class RowWatch:
+    """Looks at rows to certify on as they pass by, for those seen before and for copies.
+
+    Of many rows it keeps those with the smallest hashes, so that copies stay together and memory has
+    an end.
+
+    Examples
+    --------
+    >>> watch = RowWatch(None)
+    >>> watch.add(hash_rows(np.arange(100.0)[:, None]), np.zeros(100, int))
+    >>> watch.add(hash_rows(np.arange(2.0)[:, None]), np.zeros(2, int))
+    >>> watch.warn_of_copies()
+    2
+    """
+
+    def __init__(self, seen: SeenRows | None) -> None:
+        self._seen = seen
+        self._n = self._matches = self._first = 0
+        self._limit = np.uint64(2**64 - 1)
+        self._hashes, self._labels = np.empty(0, np.uint64), np.empty(0, np.intp)
+        self._mark: Fingerprint | None = Fingerprint()
+
+    def add(self, hashes: Hashes | None, labels: NDArray[np.intp]) -> None:
+        """Take in the hashes of rows, None if they cannot be compared, and their labels."""
+        if hashes is None:
+            self._n, self._mark = self._n + len(labels), None
+            return
+        if self._mark is not None:
+            self._mark.add(hashes, labels)
+        if self._seen is not None:
+            known = self._seen.recognise(hashes)
+            if known.any() and self._matches == 0:
+                self._first = self._n + int(known.argmax())
+            self._matches += int(known.sum())
+        self._n += len(hashes)
+        kept = hashes <= self._limit
+        self._hashes = np.concatenate([self._hashes, hashes[kept]])
+        self._labels = np.concatenate([self._labels, labels[kept]])
+        while len(self._hashes) > MOST_WATCHED:
+            self._limit >>= np.uint64(1)
+            kept = self._hashes <= self._limit
+            self._hashes, self._labels = self._hashes[kept], self._labels[kept]
+
+    def refuse_seen(self) -> None:
+        """Raise if too many rows were seen by the model."""
+        if self._seen is not None:
+            refuse_seen(self._matches, self._n, self._seen, self._first)
+
+    def warn_of_copies(self) -> int:
+        """Warn of rows that repeat each other, and return how many do, by those that were kept."""
+        found = count_repeats(self._hashes, self._labels)
+        warn_of_repeats(found)
+        return round(found.share * self._n) if found.n else 0
+
+    def fingerprint(self) -> str:
+        """Return the fingerprint of all rows and labels, "" if they cannot be compared."""
+        return "" if self._mark is None else self._mark.text()
+
+
+def see_folds(model: Any, folds: Folds) -> SeenRows | None:
+    """Return the rows of a fit, None if some of them cannot be compared."""
+    parts = [fold for fold in (folds.train, folds.selection, folds.certification) if len(fold)]
+    hashes = [model_hashes(model, fold.X) for fold in parts]
+    known = [part for part in hashes if part is not None]
+    if len(known) < len(hashes):
+        return None
+    trained = known[:-1] or [np.empty(0, np.uint64)]
+    return SeenRows.of(np.concatenate(trained), known[-1])
+
+
+def model_hashes(model: Any, X: Any) -> Hashes | None:
+    """Return the hashes of rows as a fitted model reads them: without columns that it leaves out."""
+    encoder = find_encoder(model)
+    if encoder is None or not isinstance(X, pd.DataFrame):
+        return hash_rows(X)
+    idle = [name for name in encoder.dropped_ if name in X.columns]
+    return hash_rows(X.drop(columns=idle), texts=set(encoder.categories_))
+
+
+def _among(hashes: Hashes, known: Hashes) -> NDArray[np.bool_]:
+    if len(known) == 0:
+        return np.zeros(len(hashes), bool)
+    place = np.searchsorted(known, hashes).clip(max=len(known) - 1)
+    return np.asarray(known[place] == hashes)

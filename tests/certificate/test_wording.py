@@ -1,0 +1,242 @@
+"""The words of a certificate: true in every number, and the same wherever it is shown."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reliablenet.certificate import Certificate, Provenance, wording
+from reliablenet.certificate.planning import largest_certifiable_errors, rows_for_errors
+
+
+def certificate(errors=1, accepted=120, n=153, **changes) -> Certificate:
+    settings = {"alpha": 0.05, "rho": 0.05, "threshold": 0.9} | changes
+    return Certificate(errors, accepted, n, **settings)
+
+
+def number(text: str) -> Decimal:
+    return Decimal(text.removesuffix(" %").lstrip("<> "))
+
+
+@given(st.floats(0, 1), st.floats(0.001, 0.999))
+def test_a_bound_is_never_written_below_itself_nor_above_a_limit_that_it_keeps(
+    bound, limit
+) -> None:
+    written = number(wording.percent_up(bound, limit)) / 100
+    assert written >= Decimal(bound)
+    if bound <= limit:
+        assert float(written) <= limit
+
+
+@given(st.floats(0, 1))
+def test_a_lower_bound_is_never_written_above_itself(bound) -> None:
+    assert number(wording.percent_down(bound)) / 100 <= Decimal(bound)
+
+
+@given(st.floats(1e-6, 0.999999))
+def test_a_level_is_never_written_above_itself(rho) -> None:
+    assert number(wording.confidence(rho)) / 100 <= 1 - Decimal(repr(rho))
+
+
+@given(st.floats(0, 1))
+def test_only_0_and_1_are_written_as_0_and_100_percent(share) -> None:
+    for trim in (False, True):
+        written = wording.percent(share, trim=trim)
+        assert (written == "0 %") == (share == 0.0)
+        assert (written == "100 %") == (share == 1.0)
+
+
+@given(st.floats(0, 1, exclude_max=True))
+def test_a_threshold_below_1_is_never_written_as_1(value) -> None:
+    assert wording.threshold_text(value) != "1"
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (
+            certificate(1, 153, 153, threshold=0.0, kind="monotone"),
+            "1 confident mistake in 153 rows: at most 3.07 % of all rows will be acted on wrongly "
+            "(95 % confidence)",
+        ),
+        (
+            certificate(2, 100, 153, kind="monotone"),
+            # three mistakes could have been afforded: their bound holds, that of two would not
+            "2 confident mistakes in 153 rows: at most 4.99 % of all rows will be acted on wrongly "
+            "(95 % confidence)",
+        ),
+        (
+            certificate(0, 40, 40),
+            "0 confident mistakes in 40 rows: up to 7.22 % of all rows could be acted on wrongly "
+            "(95 % confidence); alpha = 5 % needs at least 59 rows",
+        ),
+        (
+            certificate(2, 40, 40),
+            "2 confident mistakes in 40 rows: up to 14.92 % of all rows could be acted on wrongly "
+            "(95 % confidence); alpha = 5 % needs at least 124 rows",
+        ),
+        (
+            certificate(3, 100, 100),
+            "3 confident mistakes in 100 rows: up to 7.58 % of all rows could be acted on wrongly "
+            "(95 % confidence); alpha = 5 % allows 1 confident mistake in 100 rows",
+        ),
+        (
+            certificate(0, 0, 100, threshold=math.inf, kind="monotone"),
+            "the rows with the highest score already hold more mistakes than that: alpha = 5 % "
+            "allows 1 confident mistake in 100 rows",
+        ),
+        (
+            certificate(0, 0, 100, threshold=math.inf),
+            "the rule acts on no row, so there is nothing to certify",
+        ),
+        (
+            certificate(1, 80, 100, unit="group"),
+            "1 confident mistake in 100 groups (one row of each): a row drawn at random from a new "
+            "group will be acted on wrongly with a chance of at most 4.66 % (95 % confidence)",
+        ),
+        (
+            certificate(0, 40, 40, unit="group"),
+            "0 confident mistakes in 40 groups (one row of each): a row drawn at random from a new "
+            "group could be acted on wrongly with a chance of up to 7.22 % (95 % confidence); "
+            "alpha = 5 % needs at least 59 groups",
+        ),
+        (
+            certificate(0, 10, 100, alpha=1e-17),
+            "0 confident mistakes in 100 rows: up to 2.96 % of all rows could be acted on wrongly "
+            "(95 % confidence); alpha = 0.000000000000001 % needs more rows than can be "
+            "counted",
+        ),
+    ],
+)
+def test_the_reason_says_in_numbers_what_was_found_and_what_is_missing(made, words) -> None:
+    assert made.reason == wording.reason(made) == words
+
+
+def test_the_verdict_of_groups_never_speaks_of_all_rows() -> None:
+    """AUDIT A4: a headline said that at most 6 % of all rows; 14.6 % were acted on wrongly."""
+    made = certificate(unit="group")
+    for words in (str(made), made.reason, repr(made), *made.to_dict()["notes"]):
+        assert "of all rows" not in words
+        assert "group" in words
+    assert made.to_dict()["unit"] == "group"
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (
+            certificate(14, 15, 1000, commonest=500),
+            "Certified, but worth nothing: of 15 rows acted on 14 were wrong; always answering the "
+            "commonest label would be wrong on 50 % of rows.",
+        ),
+        (
+            certificate(15, 15, 1000),
+            "Certified, but worth nothing: of 15 rows acted on 15 were wrong.",
+        ),
+        (
+            certificate(0, 0, 1000),
+            "Certified, but worth nothing: the rule acted on none of 1,000 rows.",
+        ),
+        (
+            # three in 100 wrong where nobody would be wrong more often by always saying the same
+            certificate(3, 300, 300, commonest=297),
+            "Certified, but worth nothing: of 300 rows acted on 3 were wrong; always answering the "
+            "commonest label would be wrong on 1 % of rows.",
+        ),
+    ],
+)
+def test_an_empty_certificate_is_called_empty(made, words) -> None:
+    assert made.certified  # the promise is proved, and worth nothing
+    assert made.empty
+    assert str(made) == words
+    assert made.to_dict()["empty"] is True
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        certificate(2, 300, 300, commonest=297),
+        certificate(13, 15, 1000),
+        certificate(1, 2, 1000, commonest=400),
+        certificate(40, 45, 100, commonest=50),  # refused: it is called so instead
+    ],
+)
+def test_what_is_worth_something_or_refused_is_not_called_empty(made) -> None:
+    assert not made.empty
+    assert "worth nothing" not in str(made)
+    assert wording.emptiness(made) == ""
+
+
+@given(st.integers(1, 2000), st.data(), st.sampled_from([0.01, 0.05, 0.2]))
+def test_a_certificate_is_empty_just_where_acting_is_no_better_than_guessing(
+    n, data, alpha
+) -> None:
+    accepted = data.draw(st.integers(0, n))
+    errors = data.draw(st.integers(0, accepted))
+    commonest = data.draw(st.integers(0, n))
+    made = certificate(errors, accepted, n, alpha=alpha, commonest=commonest)
+    if made.certified and accepted:
+        no_better = errors / accepted >= 1 - commonest / n - 1e-12
+        assert made.empty == (no_better or errors == accepted)
+    else:
+        assert made.empty == made.certified
+
+
+def test_every_verdict_says_the_error_among_rows_acted_on_and_what_guessing_would_do() -> None:
+    words = wording.acted_on(certificate(commonest=96))
+    assert words == (
+        "of 120 rows acted on 1 was wrong: 0.83 % (95 % interval 0.02 % to 4.56 %); always "
+        "answering the commonest label would be wrong on 37.3 % of rows"
+    )
+    assert "commonest" not in wording.acted_on(certificate())
+    assert wording.acted_on(certificate(0, 0)) == "no row of 153 was acted on"
+
+
+@given(st.integers(1, 3000), st.data(), st.sampled_from([0.001, 0.05, 0.3]))
+def test_no_remedy_suggests_a_larger_alpha_or_contradicts_the_reason(n, data, alpha) -> None:
+    accepted = data.draw(st.integers(0, n))
+    errors = data.draw(st.integers(0, accepted))
+    kind = data.draw(st.sampled_from(["fixed", "monotone"]))
+    threshold = math.inf if accepted == 0 else 0.9
+    made = certificate(errors, accepted, n, alpha=alpha, kind=kind, threshold=threshold)
+    words = wording.remedy(made, share=0.4)
+    assert (words == "") == made.certified
+    assert "alpha" not in words
+    assert "budget" not in words
+    if not made.certified and largest_certifiable_errors(n, alpha, 0.05) < 0:
+        rows = rows_for_errors(errors, alpha)
+        assert f"at least {rows:,} row" in words
+        assert f"needs at least {rows:,} row" in made.reason
+
+
+def test_where_the_rows_allow_a_threshold_the_remedy_names_it() -> None:
+    refused = certificate(20, 140)
+    allowed = certificate(3, 80, threshold=0.95, kind="monotone")
+    words = wording.remedy(refused, allowed=allowed)
+    assert words == (
+        "a certified threshold: these rows certify every one from 0.95 on, which acts on 52.3 % of "
+        "rows"
+    )
+
+
+def test_notes_tell_of_reuse_choice_copies_and_classes_not_known() -> None:
+    assert wording.notes(certificate()) == []
+    made = certificate(unknown=4, provenance=Provenance(chosen_among=10, uses=3, copies=7))
+    words = " | ".join(wording.notes(made))
+    for part in ("4 rows of a class", "chosen among 10 methods", "3 certificates", "7 rows repeat"):
+        assert part in words
+
+
+def test_without_a_certificate_the_verdict_says_whether_the_subject_acts() -> None:
+    refused = certificate(20, 140)
+    assert wording.verdict(refused, "the model", acts=True) == (
+        "Not certified: the model acts on 91.5 % of rows without a certificate."
+    )
+    assert wording.verdict(refused, "the model", acts=False) == (
+        "Not certified: the model defers every row."
+    )
+    assert "its budget of 5 %" in wording.verdict(refused)
