@@ -115,8 +115,7 @@ def test_copies_across_folds_are_warned_of_once_with_counts_and_remedy() -> None
     model = rn.CertifiedThreshold(LogisticRegression(), alpha=0.2, random_state=0)
     with pytest.warns(rn.FoldWarning) as caught:
         model.fit(X, y)
-    assert len(caught) == 1
-    text = str(caught[0].message)
+    (text,) = (str(one.message) for one in caught if "are copies of training" in str(one.message))
     found = re.match(r"(\d+) of (\d+) certification rows \((\d+)%\) are copies of training", text)
     assert found is not None
     copies, n, percent = map(int, found.groups())
