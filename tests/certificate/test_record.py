@@ -3,7 +3,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import re
 from itertools import product
 
 import numpy as np
@@ -13,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from reliablenet.certificate import Certificate, certify, clopper_pearson_upper
+from reliablenet.certificate import Certificate, Provenance, certify, clopper_pearson_upper
 from reliablenet.certificate.record import _digest
 from reliablenet.certificate.scored import ScoredRows
+from reliablenet.certificate.threshold import judge
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 
@@ -25,16 +25,39 @@ def hashed(values: dict) -> str:
     return json.dumps(values | {"sha256": _digest(values)})
 
 
+WRITTEN_BY_0_1 = """{
+  "format": "reliablenet-certificate/1",
+  "certified": false,
+  "upper_bound": 1.0,
+  "errors": 1,
+  "accepted": 1,
+  "n": 1,
+  "coverage": 1.0,
+  "alpha": 0.25,
+  "rho": 0.5,
+  "threshold": 0.5,
+  "kind": "fixed",
+  "reason": "1 error in 1 row bound JCW by 1; alpha 0.25 needs 7 rows",
+  "sha256": "178b900bfaa17d328834d22ad61c4f6db46fbf9f1b1ba729b2793a495b14cf48"
+}"""
 PLAIN = {"errors": 1, "accepted": 80, "n": 100, "alpha": 0.05, "rho": 0.05, "threshold": 0.9}
 PROBA = np.array([[0.9, 0.1]] * 60 + [[0.7, 0.3]] * 40)
 LABELS = np.array([0] * 59 + [1] + [0] * 30 + [1] * 10)
 
 
 @st.composite
-def certificates(draw):
+def certificates(draw, first_format=False):
     n = draw(st.integers(1, 500))
     threshold = draw(st.floats(0.0, 1.0) | st.just(math.inf))
     accepted = 0 if threshold == math.inf else draw(st.integers(0, n))
+    more = {}
+    if not first_format:
+        unknown = draw(st.integers(0, n))
+        more = {
+            "unit": draw(st.sampled_from(["row", "group"])),
+            "unknown": unknown,
+            "commonest": draw(st.none() | st.integers(0, n - unknown)),
+        }
     return Certificate(
         errors=draw(st.integers(0, accepted)),
         accepted=accepted,
@@ -43,6 +66,7 @@ def certificates(draw):
         rho=draw(st.sampled_from([0.01, 0.05, 0.2])),
         threshold=threshold,
         kind=draw(st.sampled_from(["fixed", "monotone"])),
+        **more,
     )
 
 
@@ -143,6 +167,8 @@ class TestRecord:
         [
             ({"errors": 81}, "errors <= accepted <= n; got 81, 80, 100"),
             ({"accepted": 101}, "errors <= accepted <= n; got 1, 101, 100"),
+            ({"unknown": 101}, "commonest \\+ unknown <= n; got None, 101, 100"),
+            ({"unknown": 1, "commonest": 100}, "commonest \\+ unknown <= n; got 100, 1, 100"),
             ({"threshold": math.inf}, "Threshold inf accepts no row; got accepted=80"),
             ({"threshold": -math.inf}, "Threshold -inf accepts every row; got accepted=80"),
         ],
@@ -166,83 +192,14 @@ class TestRecord:
             ({"threshold": math.nan}, "`threshold` of Certificate must be a number; got nan"),
             ({"threshold": None}, "`threshold` of Certificate must be a number; got None"),
             ({"kind": "lucky"}, "`kind` of Certificate must be one of .*; got 'lucky'"),
+            ({"unit": "person"}, "`unit` of Certificate must be one of .*; got 'person'"),
+            ({"unknown": -1}, "`unknown` of Certificate must be a whole number of at least 0"),
+            ({"commonest": 0.5}, "`commonest` of Certificate must be a whole number"),
         ],
     )
     def test_refuses_values_outside_their_domain(self, changed, text):
         with pytest.raises(InvalidParameterError, match=text):
             Certificate(**PLAIN | changed)
-
-
-class TestReason:
-    @pytest.mark.parametrize(
-        ("changed", "text"),
-        [
-            (
-                {"errors": 0, "accepted": 9, "n": 40},
-                "0 errors in 40 rows bound JCW by 0.0722; alpha 0.05 needs 59 rows",
-            ),
-            (
-                {"errors": 0, "accepted": 0, "n": 40, "threshold": math.inf, "kind": "monotone"},
-                "0 errors in 40 rows bound JCW by 0.0722; alpha 0.05 needs 59 rows",
-            ),
-            (
-                {"errors": 2, "accepted": 9, "n": 40},
-                "2 errors in 40 rows bound JCW by 0.15; alpha 0.05 needs 124 rows",
-            ),
-            (
-                {"errors": 0, "alpha": 1e-17},
-                "0 errors in 100 rows bound JCW by 0.0296; alpha 1e-17 needs too many rows",
-            ),
-            (
-                {"errors": 50, "alpha": 1e-14},
-                "50 errors in 100 rows bound JCW by 0.587; alpha 1e-14 needs too many rows",
-            ),
-            ({}, "1 error in 100 rows bound JCW by 0.0466, within alpha 0.05"),
-            (
-                {"errors": 3},
-                "3 errors in 100 rows bound JCW by 0.0758; alpha 0.05 allows 1 error in 100 rows",
-            ),
-            (
-                {"errors": 0, "accepted": 0, "threshold": math.inf, "kind": "monotone"},
-                "the rows with the highest score already hold more errors than that: "
-                "alpha 0.05 allows 1 error in 100 rows",
-            ),
-            (
-                {"errors": 0, "accepted": 0, "threshold": math.inf},
-                "the rule accepts no row, so there is nothing to certify",
-            ),
-            (
-                {"errors": 3, "rho": 0.2},
-                "3 errors in 100 rows bound JCW by 0.0545; alpha 0.05 allows 2 errors in 100 rows",
-            ),
-            (
-                {"errors": 6, "alpha": 0.1, "rho": 0.01},
-                "6 errors in 100 rows bound JCW by 0.14; alpha 0.1 allows 3 errors in 100 rows",
-            ),
-            (
-                {"errors": 1, "accepted": 1, "n": 1},
-                "1 error in 1 row bound JCW by 1; alpha 0.05 needs 93 rows",
-            ),
-        ],
-    )
-    def test_says_in_numbers_what_was_found_and_what_is_missing(self, changed, text):
-        assert Certificate(**PLAIN | changed).reason == text
-
-    @given(certificate=certificates())
-    def test_prints_a_bound_that_is_never_below_its_value(self, certificate):
-        printed = re.search(r"bound JCW by ([0-9.e-]+[0-9])", certificate.reason)
-        if printed:
-            assert certificate.upper_bound <= float(printed[1]) <= 1.01 * certificate.upper_bound
-
-    def test_prints_no_bound_above_the_alpha_it_is_within(self):
-        """0.04951 is within 0.04952; rounded up to three digits it would seem not to be."""
-        certificate = Certificate(
-            **PLAIN | {"errors": 0, "n": 59, "accepted": 50, "alpha": 0.04952}
-        )
-        assert certificate.certified
-        assert (
-            certificate.reason == "0 errors in 59 rows bound JCW by 0.04951, within alpha 0.04952"
-        )
 
 
 class TestJson:
@@ -284,7 +241,14 @@ class TestJson:
     @pytest.mark.parametrize(
         ("name", "value"),
         [
-            ("format", "reliablenet-certificate/2"),
+            ("format", "reliablenet-certificate/1"),
+            ("format", "reliablenet-certificate/3"),
+            ("unit", "group"),
+            ("empty", True),
+            ("commonest", 50),
+            ("unknown", 1),
+            ("provenance", {}),
+            ("verdict", "Certified for ever."),
             ("certified", False),
             ("upper_bound", 0.04),
             ("upper_bound", "0.0466"),
@@ -304,7 +268,7 @@ class TestJson:
             ("kind", "monotone"),
             ("threshold", 0.5),
             ("sha256", "0" * 64),
-            ("reason", "0 errors in 1000 rows bound JCW by 0.003, within alpha 0.05"),
+            ("reason", "0 confident mistakes in 1000 rows"),
         ],
     )
     def test_an_altered_field_is_refused(self, name, value):
@@ -313,7 +277,12 @@ class TestJson:
             Certificate.from_json(json.dumps(values | {name: value}))
 
     @pytest.mark.parametrize(
-        "name", [*PLAIN, "kind", "certified", "coverage", "upper_bound", "format"]
+        "name",
+        [
+            *PLAIN,
+            *("kind", "unit", "commonest", "unknown", "provenance"),
+            *("certified", "coverage", "empty", "upper_bound", "format"),
+        ],
     )
     def test_a_missing_field_is_refused(self, name):
         values = json.loads(Certificate(**PLAIN).to_json())
@@ -354,19 +323,32 @@ def test_the_file_is_this_to_the_byte():
     assert (
         Certificate(1, 1, 1, 0.25, 0.5, 0.5).to_json()
         == """{
-  "format": "reliablenet-certificate/1",
+  "format": "reliablenet-certificate/2",
   "certified": false,
+  "empty": false,
+  "verdict": "Not certified: the rule is not shown to keep its budget of 25 %.",
+  "reason": "1 confident mistake in 1 row: up to 100 % of all rows could be acted on wrongly (50 % confidence); alpha = 25 % needs at least 7 rows",
+  "notes": [],
   "upper_bound": 1.0,
   "errors": 1,
   "accepted": 1,
   "n": 1,
+  "unit": "row",
   "coverage": 1.0,
+  "error_accepted": 1.0,
+  "error_accepted_interval": [
+    0.25,
+    1.0
+  ],
+  "commonest": null,
+  "guessing_error": null,
+  "unknown": 0,
   "alpha": 0.25,
   "rho": 0.5,
   "threshold": 0.5,
   "kind": "fixed",
-  "reason": "1 error in 1 row bound JCW by 1; alpha 0.25 needs 7 rows",
-  "sha256": "178b900bfaa17d328834d22ad61c4f6db46fbf9f1b1ba729b2793a495b14cf48"
+  "provenance": null,
+  "sha256": "6d1af83fb27c58a685f272ed6aa0324be640890293b421bd4e8e376d82f058fb"
 }"""
     )
 
@@ -415,10 +397,10 @@ def altered(**changes):
     ("text", "message"),
     [
         ("{", "This is not the JSON of a certificate: "),
-        ("[]", "This is not a certificate of the format 'reliablenet-certificate/1'."),
+        ("[]", "This is not a certificate of the format 'reliablenet-certificate/2'."),
         (
-            altered(format="reliablenet-certificate/2"),
-            "This is not a certificate of the format 'reliablenet-certificate/1'.",
+            altered(format="reliablenet-certificate/3"),
+            "This is not a certificate of the format 'reliablenet-certificate/2'.",
         ),
         (altered(kind="drop", n="drop"), "The certificate lacks ['n', 'kind']."),
         (
@@ -459,25 +441,6 @@ def test_what_is_wrong_with_a_text_is_said_in_these_words(text, message):
     assert str(caught.value).endswith(".")
 
 
-def test_a_fold_that_affords_no_error_at_all_says_so():
-    certificate = Certificate(**PLAIN | {"n": 60, "accepted": 50})
-    expected = "1 error in 60 rows bound JCW by 0.0767; alpha 0.05 allows 0 errors in 60 rows"
-    assert certificate.reason == expected
-
-
-def test_a_bound_that_rounds_to_alpha_is_printed_so():
-    certificate = Certificate(**PLAIN | {"alpha": 0.0466})
-    assert certificate.reason == "1 error in 100 rows bound JCW by 0.0466, within alpha 0.0466"
-
-
-@pytest.mark.parametrize(("errors", "n"), [(1, 100), (0, 28), (1, 39)])
-def test_a_bound_equal_to_alpha_is_not_printed_above_it(errors, n):
-    """Between 0.1 and 0.125 seventeen digits, rounded up, may be the next float already."""
-    alpha = clopper_pearson_upper(errors, n, 0.05)
-    reason = Certificate(errors, errors, n, alpha, 0.05, 0.9).reason
-    assert float(re.search("by (0[.][0-9]+),", reason)[1]) == alpha
-
-
 @pytest.mark.parametrize("threshold", [0.0, 1.0])
 def test_a_threshold_at_either_end_of_the_probabilities_is_taken(threshold):
     assert certify(PROBA, LABELS, threshold).threshold == threshold
@@ -494,17 +457,116 @@ def test_certify_names_itself_in_errors():
         certify(PROBA, LABELS, None)
 
 
-@pytest.mark.parametrize("kind", ["fixed", "monotone"])
-def test_counted_rows_become_a_certificate_of_the_kind_asked_for(kind):
-    rows = ScoredRows(np.array([0.6, 0.7, 0.8, 0.9]), np.array([True, True, False, False]), 0.0)
-    expected = Certificate(1, 3, 4, 0.1, 0.2, 0.7, kind)
-    assert count_rows(rows, 0.7, 0.1, 0.2, kind) == expected
+def test_rows_are_counted_at_the_threshold_asked_for_or_at_the_lowest_they_allow():
+    score = np.array([0.6, 0.7, 0.8, 0.9])
+    rows = ScoredRows(score, np.array([True, True, False, False]), 0.0)
+    assert judge(rows, 0.1, 0.2, threshold=0.7) == Certificate(1, 3, 4, 0.1, 0.2, 0.7, "fixed")
+    found = judge(rows, 0.35, 0.2)  # of 4 rows it affords 0 errors
+    assert found == Certificate(0, 2, 4, 0.35, 0.2, 0.75, "monotone")
 
 
-@pytest.mark.parametrize("errors", [0, 1])
-def test_the_smallest_alpha_whose_rows_can_be_counted_has_them_counted(errors) -> None:
-    """At 2^-50 both sides of the comparison are exact, and equal."""
-    certificate = Certificate(errors, 10, 1000, 2.0**-50, 0.05, 0.5, "fixed")
-    assert re.search(r"needs \d+ rows", certificate.reason)
-    smaller = Certificate(errors, 10, 1000, 2.0**-51, 0.05, 0.5, "fixed")
-    assert smaller.reason.endswith("needs too many rows")
+class TestUpperBound:
+    """What is printed as a bound holds at the level beside it (AUDIT A7, docs/decisions/0020)."""
+
+    def test_a_fixed_rule_has_the_bound_of_its_errors(self):
+        certificate = Certificate(**PLAIN | {"errors": 0})
+        assert certificate.upper_bound == clopper_pearson_upper(0, 100, 0.05)
+
+    def test_a_chosen_threshold_has_the_bound_of_the_most_errors_alpha_affords(self):
+        """With ties fewer errors are accepted than could be: their own bound fails too often."""
+        certificate = Certificate(**PLAIN | {"errors": 0, "kind": "monotone"})
+        assert certificate.upper_bound == clopper_pearson_upper(1, 100, 0.05)
+        assert certificate.certified
+
+    def test_where_every_row_is_accepted_there_was_nothing_to_choose(self):
+        certificate = Certificate(
+            **PLAIN | {"errors": 0, "accepted": 100, "threshold": 0.0, "kind": "monotone"}
+        )
+        assert certificate.upper_bound == clopper_pearson_upper(0, 100, 0.05)
+
+    @given(certificate=certificates())
+    def test_the_verdict_is_that_of_the_errors_counted_whatever_the_kind(self, certificate):
+        own = clopper_pearson_upper(certificate.errors, certificate.n, certificate.rho)
+        granted = certificate.threshold < math.inf and own <= certificate.alpha
+        assert certificate.certified == granted
+        assert certificate.upper_bound >= own
+
+
+class TestFirstFormat:
+    """Certificates that version 0.1 wrote are read for ever."""
+
+    def first(self, certificate: Certificate, **changes) -> str:
+        """Write a certificate as version 0.1 did."""
+        c = certificate
+        values = {
+            "format": "reliablenet-certificate/1",
+            "certified": c.certified,
+            "upper_bound": float(clopper_pearson_upper(c.errors, c.n, c.rho)),
+            "errors": c.errors,
+            "accepted": c.accepted,
+            "n": c.n,
+            "coverage": c.coverage,
+            "alpha": c.alpha,
+            "rho": c.rho,
+            "threshold": c.threshold if math.isfinite(c.threshold) else str(c.threshold),
+            "kind": c.kind,
+            "reason": "its words were others",
+        }
+        return hashed(values | changes)
+
+    def test_a_text_of_version_0_1_is_read(self):
+        assert Certificate.from_json(WRITTEN_BY_0_1) == Certificate(1, 1, 1, 0.25, 0.5, 0.5)
+
+    def test_an_altered_text_of_version_0_1_is_refused(self):
+        with pytest.raises(InvalidDataError, match="do not match its hash"):
+            Certificate.from_json(WRITTEN_BY_0_1.replace('"n": 1', '"n": 2'))
+
+    @given(certificate=certificates(first_format=True))
+    def test_any_certificate_of_it_is_read(self, certificate):
+        """A chosen threshold had the bound of its own errors then; counts and verdict are the same."""
+        found = Certificate.from_json(self.first(certificate))
+        assert found == certificate
+        assert (found.unit, found.commonest, found.unknown) == ("row", None, 0)
+        assert found.provenance is None
+
+    @pytest.mark.parametrize("name", ["certified", "coverage", "upper_bound"])
+    def test_a_forged_verdict_is_refused_even_with_a_fitting_hash(self, name):
+        text = self.first(Certificate(**PLAIN | {"errors": 4}), **{name: 0.04})
+        with pytest.raises(InvalidDataError, match=f"'{name}' .0.04.*the text was altered"):
+            Certificate.from_json(text)
+
+
+class TestProvenance:
+    MADE = Provenance(model="a1", rows="b2", table="c3", chosen_among=4, uses=5, copies=6)
+
+    def test_it_survives_json(self):
+        certificate = Certificate(**PLAIN, provenance=self.MADE)
+        found = Certificate.from_json(certificate.to_json())
+        assert found.provenance == self.MADE
+
+    def test_certificates_that_prove_the_same_are_equal_whatever_it_says(self):
+        assert Certificate(**PLAIN, provenance=self.MADE) == Certificate(**PLAIN)
+
+    @pytest.mark.parametrize(
+        ("changed", "text"),
+        [
+            ({"model": "forged"}, "`model` of Provenance must hold hexadecimal digits"),
+            ({"rows": 3}, "`rows` of Provenance must hold hexadecimal digits"),
+            ({"uses": 0}, "`uses` of Provenance must be a whole number of at least 1"),
+            ({"chosen_among": 0}, "`chosen_among` of Provenance"),
+            ({"copies": -1}, "`copies` of Provenance"),
+        ],
+    )
+    def test_values_outside_their_domain_are_refused(self, changed, text):
+        with pytest.raises(InvalidParameterError, match=text):
+            dataclasses.replace(self.MADE, **changed)
+
+    def test_it_must_be_one(self):
+        with pytest.raises(InvalidParameterError, match="`provenance` of Certificate must be a"):
+            Certificate(**PLAIN, provenance={"uses": 1})
+
+    @pytest.mark.parametrize("stored", [3, "x", {}, {"uses": 1}, {"luck": 1}])
+    def test_a_forged_one_is_refused(self, stored):
+        values = json.loads(Certificate(**PLAIN).to_json())
+        with pytest.raises(InvalidDataError, match="provenance of a certificate must hold"):
+            Certificate.from_json(hashed(values | {"provenance": stored}))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from reliablenet.certificate.scored import (
     score_rows,
     top_entries,
 )
-from reliablenet.errors import InvalidDataError, InvalidParameterError
+from reliablenet.errors import InvalidDataError, InvalidParameterError, LabelWarning
 
 PROBA = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.5, 0.25, 0.25]])
 LABELS = [0, 1, 0, 2]
@@ -176,9 +177,50 @@ def test_unknown_labels_are_refused_by_name(y, classes, text):
         reduce(y=y, classes=classes)
 
 
-def test_labels_outside_classes_are_refused_without_proba_too():
-    with pytest.raises(InvalidDataError, match=r"`y` of certify holds labels .* \['z'\]"):
-        reduce(None, ["a", "z"], score=[1, 2], predicted=["a", "a"], classes=["a", "b"])
+UNKNOWN = [
+    {"proba": PROBA[:, :2] / PROBA[:, :2].sum(axis=1, keepdims=True), "classes": ["a", "b"]},
+    {"proba": None, "score": [1, 2, 3, 4], "predicted": list("abab"), "classes": ["a", "b"]},
+]
+
+
+@pytest.mark.parametrize("given", UNKNOWN)
+def test_a_class_that_the_model_does_not_know_is_always_wrong(given):
+    """AUDIT A6: to leave such rows out, as an earlier version advised, hides certain errors."""
+    with pytest.warns(LabelWarning, match=r"2 of 4 rows have a label .*\['z', 'x'\]"):
+        rows = reduce(y=["a", "z", "b", "x"], **given)
+    assert rows.unknown.tolist() == [False, True, False, True]
+    assert rows.n_unknown == 2
+    assert rows.wrong[rows.unknown].all()
+    assert rows.label_counts() == {0: 1, 1: 1}
+
+
+@pytest.mark.parametrize("given", UNKNOWN)
+def test_labels_of_which_none_is_known_are_a_mistake_in_the_table(given):
+    text = r"None of the labels in `y` of certify is among the 2 known classes: got \['x', 'z'\]"
+    with pytest.raises(InvalidDataError, match=text):
+        reduce(y=["x", "x", "z", "x"], **given)
+
+
+@pytest.mark.parametrize("other", ["A", " a", "a ", " A\t"])
+@pytest.mark.parametrize("given", [*UNKNOWN, UNKNOWN[1] | {"classes": None}])
+def test_labels_that_differ_in_case_or_spaces_alone_are_refused_by_name(given, other):
+    text = "`y` of certify holds {!r} where the predictions say 'a': they differ in case or spaces"
+    with pytest.raises(InvalidDataError, match=re.escape(text.format(other))):
+        reduce(y=[other, "b", "b", other], **given)
+
+
+def test_spelling_is_no_matter_where_both_spellings_are_predicted():
+    """Of labels that the model itself tells apart, none is a slip."""
+    given = {"proba": None, "score": [1, 2, 3], "predicted": ["a", "A", "A"]}
+    rows = reduce(y=["a", "A", "a"], **given)
+    assert rows.wrong.tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize("missing", [None, math.nan])
+def test_a_missing_label_is_no_class_of_its_own(missing):
+    y = np.array(["a", missing, "b", "a"], object)
+    with pytest.raises(InvalidDataError, match=r"must hold the truth of every row.*in row 1"):
+        reduce(y=y, **UNKNOWN[1])
 
 
 @pytest.mark.parametrize("classes", [None, ["a", "b"]])
@@ -310,12 +352,14 @@ def test_predicted_beside_proba_is_refused():
         (
             lambda: reduce(y=[0, 1, 2, 3]),
             "`y` of certify holds labels that are not among the 3 known classes: [3]. "
-            "Known: [0, 1, 2]. Give the column order with `classes=`, or leave those rows out.",
+            "Known: [0, 1, 2]. Give the names of the classes, in the order of the columns, with "
+            "`classes=`.",
         ),
         (
             lambda: reduce(None, ["a"], score=[1], predicted=["z"], classes=["a", "b"]),
             "`predicted` of certify holds labels that are not among the 2 known classes: ['z']. "
-            "Known: ['a', 'b']. Give the column order with `classes=`, or leave those rows out.",
+            "Known: ['a', 'b']. Give the names of the classes, in the order of the columns, with "
+            "`classes=`.",
         ),
         (
             lambda: reduce(None, ["a", "b"], score=[1, 2], predicted=[7, 8]),
@@ -345,8 +389,9 @@ def test_bad_rows_are_refused_in_these_words(call, text):
 def test_of_many_strangers_and_classes_the_first_are_named():
     names = [f"c{k}" for k in range(12)]
     with pytest.raises(InvalidDataError) as caught:
-        class_indices(np.array([*names, *"zyxwvut"]), names, "certify")
-    assert f": {list('zyxwv')}. Known: {names[:10]}. Give" in str(caught.value)
+        class_indices(np.array([*names, *"zyxwvutsrqpo"]), names, "certify")
+    strangers = f"{list('zyxwvutsrq')} and 2 more"
+    assert f": {strangers}. Known: {names[:10]} and 2 more. Give" in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.float64, "U8", object])

@@ -5,23 +5,21 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reliablenet.certificate import certified_threshold, certify
+from reliablenet.certificate import Certificate, certified_threshold, certify
 from reliablenet.certificate.scored import ScoredRows, score_rows
 from reliablenet.certificate.streaming import certified_threshold_batches, certify_batches
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 
 def cut(rows: ScoredRows, size: int) -> list[ScoredRows]:
-    return [
-        ScoredRows(rows.score[i : i + size], rows.wrong[i : i + size], rows.lowest)
-        for i in range(0, rows.n, size)
-    ]
+    return [rows.take(slice(i, i + size)) for i in range(0, rows.n, size)]
 
 
 @st.composite
@@ -42,13 +40,19 @@ def tables(draw) -> tuple[np.ndarray, np.ndarray, float, float, int]:
     return score, wrong, alpha, rho, draw(st.integers(1, n))
 
 
+def check_same(found: Certificate, expected: Certificate) -> None:
+    """Provenance is no part of what certificates prove, and must be the same all the same."""
+    assert found == expected
+    assert found.provenance == expected.provenance
+
+
 @given(tables())
 def test_the_monotone_certificate_is_that_of_memory(table) -> None:
     score, wrong, alpha, rho, size = table
     y, predicted = np.zeros(len(score), int), wrong.astype(int)
+    rows = score_rows(None, y, score=score, predicted=predicted, owner="test")
     expected = certified_threshold(None, y, alpha, rho, score=score, predicted=predicted)
-    batches = cut(ScoredRows(score, wrong, -math.inf), size)
-    assert certified_threshold_batches(lambda: iter(batches), alpha, rho) == expected
+    check_same(certified_threshold_batches(lambda: iter(cut(rows, size)), alpha, rho), expected)
 
 
 @given(tables())
@@ -57,21 +61,51 @@ def test_probabilities_give_the_same_in_batches(table) -> None:
     top = 0.5 + score / 2
     proba, y = np.column_stack([top, 1 - top]), wrong.astype(int)
     batches = cut(score_rows(proba, y, owner="test"), size)
-    assert certified_threshold_batches(lambda: batches, alpha, rho) == certified_threshold(
-        proba, y, alpha, rho
-    )
-    assert certify_batches(batches, 0.8, alpha, rho) == certify(proba, y, 0.8, alpha, rho)
+    found = certified_threshold_batches(lambda: batches, alpha, rho)
+    check_same(found, certified_threshold(proba, y, alpha, rho))
+    found = certify_batches(batches, 0.8, alpha, rho)
+    check_same(found, certify(proba, y, 0.8, alpha, rho))
 
 
 @given(tables(), st.sampled_from([-math.inf, 0.0, 0.3, 0.5, 1.0, math.inf]))
 def test_the_fixed_certificate_is_that_of_memory(table, threshold) -> None:
     score, wrong, alpha, rho, size = table
-    expected = certify(
-        None, np.zeros(len(score)), threshold, alpha, rho, score=score, predicted=wrong * 1.0
-    )
-    assert certify_batches(
-        cut(ScoredRows(score, wrong, -math.inf), size), threshold, alpha, rho
-    ) == (expected)
+    truth = {"y": np.zeros(len(score)), "score": score, "predicted": wrong * 1.0}
+    expected = certify(None, threshold=threshold, alpha=alpha, rho=rho, **truth)
+    batches = cut(score_rows(None, **truth, owner="test"), size)
+    check_same(certify_batches(batches, threshold, alpha, rho), expected)
+
+
+@given(tables(), st.integers(1, 50), st.sampled_from([None, 0.5]))
+def test_groups_give_the_same_in_batches(table, n_groups, threshold) -> None:
+    """One row of each group is drawn by its place, in one batch or in many."""
+    score, wrong, alpha, rho, size = table
+    groups = np.array([f"person {i % n_groups}" for i in range(len(score))])
+    truth = {"y": np.zeros(len(score)), "score": score, "predicted": wrong * 1.0}
+    batches = cut(replace(score_rows(None, **truth, owner="test"), group=groups), size)
+    levels = {"alpha": alpha, "rho": rho}
+    if threshold is None:
+        found = certified_threshold_batches(lambda: batches, **levels)
+        check_same(found, certified_threshold(None, **truth, **levels, groups=groups))
+    else:
+        found = certify_batches(batches, threshold, **levels)
+        check_same(found, certify(None, threshold=0.5, **truth, **levels, groups=groups))
+    assert (found.unit, found.n) == ("group", min(n_groups, len(score)))
+
+
+@pytest.mark.filterwarnings("ignore::reliablenet.LabelWarning")
+@given(tables(), st.integers(1, 30))
+def test_classes_that_the_model_does_not_know_are_counted_in_batches_too(table, period) -> None:
+    score, wrong, alpha, rho, size = table
+    top = 0.5 + score / 2
+    names = np.array(["no", "yes", "maybe"])
+    labels = names[np.where(np.arange(len(score)) % period == period - 1, 2, wrong.astype(int))]
+    labels[0] = "no"  # where none is known at all, the labels are refused
+    rows = {"proba": np.column_stack([top, 1 - top]), "y": labels, "classes": names[:2]}
+    expected = certify(threshold=0.8, alpha=alpha, rho=rho, **rows)
+    assert expected.unknown == (labels == "maybe").sum()
+    batches = cut(score_rows(**rows, owner="test"), size)
+    check_same(certify_batches(batches, 0.8, alpha, rho), expected)
 
 
 def test_one_pass_is_enough_where_no_or_every_row_may_be_accepted() -> None:

@@ -15,7 +15,7 @@ from reliablenet.certificate import (
     conformal_threshold,
     jcw_threshold,
 )
-from reliablenet.errors import InvalidDataError, InvalidParameterError
+from reliablenet.errors import InvalidDataError, InvalidParameterError, LabelWarning
 
 CHOOSERS = (certified_threshold, jcw_threshold, conformal_threshold)
 LEVEL = st.sampled_from([0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.9])
@@ -116,17 +116,14 @@ class TestCertified:
         assert certificate.threshold == math.inf
         assert not certificate.certified
         assert certificate.coverage == 0
-        assert (
-            certificate.reason
-            == "0 errors in 40 rows bound JCW by 0.0722; alpha 0.05 needs 59 rows"
-        )
+        assert certificate.reason.endswith("alpha = 5 % needs at least 59 rows")
 
     def test_errors_among_the_highest_scores_certify_nothing(self):
         score, wrong = np.arange(100.0), np.arange(100) >= 90
         certificate = certified_threshold(**rule(np.minimum(score, 90), wrong))
         assert certificate.threshold == math.inf
         assert certificate.accepted == 0
-        assert "the rows with the highest score already hold more errors" in certificate.reason
+        assert "the rows with the highest score already hold more mistakes" in certificate.reason
 
     def test_no_errors_accept_every_row(self):
         certificate = certified_threshold(np.tile([0.9, 0.1], (59, 1)), np.zeros(59, int))
@@ -150,7 +147,60 @@ class TestCertified:
 
     def test_reason_of_a_granted_certificate(self):
         certificate = certified_threshold(**rule(np.arange(100), np.ones(100, bool)))
-        assert certificate.reason == "1 error in 100 rows bound JCW by 0.0466, within alpha 0.05"
+        assert certificate.reason.startswith(
+            "1 confident mistake in 100 rows: at most 4.66 % of all"
+        )
+
+
+class TestLabels:
+    """Labels that look mistaken are spoken of before anybody believes the certificate."""
+
+    RNG = np.random.default_rng(0)
+    TOP = RNG.uniform(0.6, 1.0, 300)
+    Y = RNG.integers(0, 2, 300)
+    RIGHT = np.where(
+        (Y == 1)[:, None], np.column_stack([1 - TOP, TOP]), np.column_stack([TOP, 1 - TOP])
+    )
+
+    @pytest.mark.parametrize("function", [certify, certified_threshold])
+    def test_swapped_columns_are_warned_of(self, function):
+        rule = {"threshold": 0.9} if function is certify else {}
+        assert function(self.RIGHT, self.Y, **rule).errors == 0
+        text = "Only 0 of 300 predictions are right, fewer than guessing among 2 labels would get"
+        with pytest.warns(LabelWarning, match=text):
+            function(self.RIGHT[:, ::-1], self.Y, **rule)
+        with pytest.warns(LabelWarning, match="Are probability columns or labels swapped?"):
+            function(self.RIGHT, self.Y, **rule, classes=[1, 0])
+
+    def test_bad_luck_of_few_rows_is_no_reason_to_warn(self):
+        wrong = self.RIGHT[:20, ::-1]
+        assert certify(wrong, self.Y[:20], 0.5).errors == 20
+
+    def test_one_label_alone_says_nothing_of_guessing(self):
+        assert certify(np.tile([0.9, 0.1], (300, 1)), np.ones(300, int), 0.5).errors == 300
+
+    def test_rows_of_an_unknown_class_are_wrong_and_counted(self):
+        """AUDIT A6: with 5 % of such rows accepted, JCW is 0.05 more than a fold without them says."""
+        names = np.array(["no", "yes"])[self.Y]
+        names[:15] = "???"
+        with pytest.warns(LabelWarning, match=r"15 of 300 rows .*\['\?\?\?'\]"):
+            found = certify(self.RIGHT, names, 0.5, classes=["no", "yes"])
+        assert (found.errors, found.unknown, found.n) == (15, 15, 300)
+        assert not found.certified
+        assert found.commonest == max((names == "no").sum(), (names == "yes").sum())
+
+    def test_without_classes_a_label_that_is_no_column_is_refused(self):
+        with pytest.raises(InvalidDataError, match=r"not among the 2 known classes: \[2\]"):
+            certify(self.RIGHT, np.where(np.arange(300) < 15, 2, self.Y), 0.5)
+
+    def test_all_rows_that_are_accepted_wrongly_make_an_empty_certificate(self):
+        """AUDIT: a rule that is always wrong was certified as soon as it acted seldom enough."""
+        y = (np.arange(1000) < 15).astype(int)
+        score = np.where(y == 1, 0.99, 0.6)
+        found = certify(np.column_stack([score, 1 - score]), y, 0.9)
+        assert (found.errors, found.accepted) == (15, 15)
+        assert found.certified
+        assert found.empty
 
 
 class TestEmpirical:

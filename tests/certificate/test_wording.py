@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reliablenet.certificate import Certificate, Provenance, wording
+from reliablenet.certificate import Certificate, Provenance, clopper_pearson_upper, wording
 from reliablenet.certificate.planning import largest_certifiable_errors, rows_for_errors
 
 
@@ -110,10 +111,59 @@ def test_a_threshold_below_1_is_never_written_as_1(value) -> None:
             "(95 % confidence); alpha = 0.000000000000001 % needs more rows than can be "
             "counted",
         ),
+        (
+            certificate(50, 80, 100, alpha=1e-14),
+            "50 confident mistakes in 100 rows: up to 58.64 % of all rows could be acted on wrongly "
+            "(95 % confidence); alpha = 0.000000000001 % needs more rows than can be counted",
+        ),
+        (
+            certificate(3, 80, 100, rho=0.2),
+            "3 confident mistakes in 100 rows: up to 5.45 % of all rows could be acted on wrongly "
+            "(80 % confidence); alpha = 5 % allows 2 confident mistakes in 100 rows",
+        ),
+        (
+            certificate(6, 80, 100, alpha=0.1, rho=0.01),
+            "6 confident mistakes in 100 rows: up to 13.96 % of all rows could be acted on wrongly "
+            "(99 % confidence); alpha = 10 % allows 3 confident mistakes in 100 rows",
+        ),
+        (
+            certificate(1, 1, 1),
+            "1 confident mistake in 1 row: up to 100 % of all rows could be acted on wrongly (95 % "
+            "confidence); alpha = 5 % needs at least 93 rows",
+        ),
+        (
+            certificate(1, 50, 60),
+            "1 confident mistake in 60 rows: up to 7.67 % of all rows could be acted on wrongly "
+            "(95 % confidence); alpha = 5 % allows 0 confident mistakes in 60 rows",
+        ),
+        (
+            # 4.951 % is within 4.952 %; rounded up to two digits it would seem not to be
+            certificate(0, 50, 59, alpha=0.04952),
+            "0 confident mistakes in 59 rows: at most 4.951 % of all rows will be acted on wrongly "
+            "(95 % confidence)",
+        ),
     ],
 )
 def test_the_reason_says_in_numbers_what_was_found_and_what_is_missing(made, words) -> None:
     assert made.reason == wording.reason(made) == words
+
+
+@pytest.mark.parametrize(("errors", "n"), [(1, 100), (0, 28), (1, 39)])
+def test_a_bound_equal_to_alpha_is_not_printed_above_it(errors, n) -> None:
+    """Between 0.1 and 0.125 seventeen digits, rounded up, may be the next float already."""
+    alpha = clopper_pearson_upper(errors, n, 0.05)
+    made = certificate(errors, errors, n, alpha=alpha)
+    assert made.certified
+    printed = re.search(r"at most ([0-9.]+) %", made.reason)[1]
+    assert float(Decimal(printed) / 100) == alpha
+
+
+@pytest.mark.parametrize("errors", [0, 1])
+def test_the_smallest_alpha_whose_rows_can_be_counted_has_them_counted(errors) -> None:
+    """At 2^-50 both sides of the comparison are exact, and equal."""
+    assert re.search(r"at least [\d,]+ rows", certificate(errors, 10, 1000, alpha=2.0**-50).reason)
+    smaller = certificate(errors, 10, 1000, alpha=2.0**-51)
+    assert smaller.reason.endswith("needs more rows than can be counted")
 
 
 def test_the_verdict_of_groups_never_speaks_of_all_rows() -> None:

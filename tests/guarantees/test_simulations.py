@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.guarantees import fits, groups, validity, voids
+from benchmarks.guarantees import fits, groups, ties, validity, voids
 from benchmarks.guarantees.curves import Atoms, predictions, sources
 from benchmarks.guarantees.intervals import interval, keeps
 from scipy.stats import binomtest
@@ -65,6 +65,19 @@ def test_bound_and_threshold_keep_their_promise_and_use_it_up():
     assert sum(r["chosen_failures"] for r in at_1000) > 0.1 * 300 * len(at_1000)  # not by refusing
 
 
+def test_the_bound_beside_a_chosen_threshold_holds_and_that_of_its_own_errors_does_not():
+    for record in (*ties.run(2000), *stored("ties")):
+        for bound in ("most_errors", "slider_most_errors"):
+            assert keeps(record[bound], record["draws"], record["rho"]), record
+    for record in stored("ties"):
+        assert record["draws"] >= 20_000
+        assert not keeps(record["slider_own_errors"], record["draws"], record["rho"]), record
+    edge = [record for record in stored("ties") if record["scores"] == 3]
+    assert len(edge) == 3
+    for record in edge:  # the fault of version 0.1, which this simulation catches
+        assert not keeps(record["own_errors"], record["draws"], record["rho"]), record
+
+
 def test_rows_that_hang_together_need_one_row_a_person():
     found = {
         (record["way"], record["likeness"]): record
@@ -78,7 +91,8 @@ def test_rows_that_hang_together_need_one_row_a_person():
 
 @pytest.mark.parametrize("void", voids.VOIDS, ids=lambda void: void.name)
 def test_each_fault_voids_the_certificate_and_its_remedy_does_not(void):
-    seeds = range(100, 112) if void.name != "looking again" else range(60)
+    rare = void.name in ("looking again", "copies within the fold", "new seeds")
+    seeds = range(100) if rare else range(100, 112)
     faulty = [void.with_fault(seed, 20_000) for seed in seeds]
     mended = [void.with_remedy(seed, 20_000) for seed in seeds]
     assert not keeps(sum(over for _, over in faulty), len(seeds), voids.RHO)
