@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import sys
 import time
-import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -22,8 +21,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
 from reliablenet._checks import check_count, check_fraction, parameter_error
-from reliablenet.certificate.certify import count_rows
-from reliablenet.certificate.scored import ScoredRows, score_rows
+from reliablenet.certificate import Certificate, Provenance
+from reliablenet.certificate.record import Unit
+from reliablenet.certificate.scored import ScoredRows
+from reliablenet.certificate.threshold import judge
 from reliablenet.data.folds import Fold, Folds, cut_folds
 from reliablenet.data.tabular import TabularEncoder
 from reliablenet.errors import InvalidDataError, InvalidParameterError
@@ -32,7 +33,9 @@ from reliablenet.methods.choice import share_rho
 from reliablenet.methods.comparison import Comparison, MethodResult
 from reliablenet.methods.deep_gamblers import DeepGamblersClassifier
 from reliablenet.methods.erm import ERMClassifier
+from reliablenet.methods.fold_warnings import warn_of_reuse
 from reliablenet.methods.inputs import check_labels
+from reliablenet.methods.ledger import closed, count_uses
 from reliablenet.methods.posthoc import (
     CertifiedThreshold,
     ConfidenceThreshold,
@@ -45,8 +48,6 @@ from reliablenet.methods.wrapping import WrappingClassifier
 from reliablenet.metrics.paired import resample_certified_throughput
 
 Method = tuple[str, SelectiveClassifier]
-# Where training and selection rows are all that a method has in its hands.
-BEFORE_CERTIFICATION = {"_begin", "_fit_folds", "_selection_threshold"}
 
 
 def default_methods() -> dict[str, SelectiveClassifier]:
@@ -144,11 +145,11 @@ def compare(
     elif not isinstance(folds, Folds):
         raise parameter_error("folds", owner, "be a Folds record", type(folds).__name__)
     families = _group(_prepare(chosen, alpha, rho, int(random.randint(2**31 - 1))))
-    fits = _Fits()
+    fits, unit = _Fits(), "row" if groups is None else "group"
     jobs = effective_n_jobs(n_jobs)
     fit = _fit_group if jobs == 1 else _fit_group_on_one_thread
     work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-        delayed(fit)(family, folds, alpha, rho) for family in families
+        delayed(fit)(family, folds, unit, alpha, rho) for family in families
     )
     with _progress(families, jobs, verbose) as show:
         for done in work:
@@ -158,8 +159,7 @@ def compare(
         stories = "; ".join(f"{name}: {story}" for name, story in fits.failures.items())
         raise InvalidDataError(f"No method could be fitted. {stories}")
     listed = [fits.results[name] for name in chosen if name in fits.results]
-    for result in listed:
-        result.model.grouped_ = groups is not None
+    listed = _count_looks(listed)
     listed.sort(key=lambda result: -result.certified_throughput)  # stable: as given where equal
     draws = resample_certified_throughput(
         [result.rows for result in listed], alpha, rho, resamples, random
@@ -287,60 +287,88 @@ class _Fits:
         self.selection |= more.selection
 
 
-def _fit_group_on_one_thread(group: list[Method], folds: Folds, alpha: float, rho: float) -> _Fits:
+def _count_looks(results: list[MethodResult]) -> list[MethodResult]:
+    """Write one entry for all methods into the ledger: the choice among them is allowed for."""
+    seen = results[0].model.seen_
+    models = "".join(_made(result.certificate).model for result in results)
+    uses = count_uses(None if seen is None else seen.certified, models)
+    warn_of_reuse(uses)
+    for result in results:
+        certificate = result.model.certificate_
+        made = replace(_made(certificate), uses=uses)
+        result.model.certificate_ = replace(certificate, provenance=made)
+    return [
+        replace(
+            result,
+            certificate=replace(
+                result.certificate,
+                provenance=replace(
+                    _made(result.model.certificate_), model=_made(result.certificate).model
+                ),
+            ),
+        )
+        for result in results
+    ]
+
+
+def _made(certificate: Certificate) -> Provenance:
+    return certificate.provenance or Provenance()
+
+
+def _fit_group_on_one_thread(
+    group: list[Method], folds: Folds, unit: Unit, alpha: float, rho: float
+) -> _Fits:
     """Do what `_fit_group` does, in a process beside others: more threads would wait for each other."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return _fit_group(group, folds, alpha, rho)
+        return _fit_group(group, folds, unit, alpha, rho)
     finally:
         torch.set_num_threads(threads)
 
 
-def _fit_group(group: list[Method], folds: Folds, alpha: float, rho: float) -> _Fits:
+def _fit_group(group: list[Method], folds: Folds, unit: Unit, alpha: float, rho: float) -> _Fits:
     """Fit methods that share a classifier, one training for all; a failure stays with its method."""
-    fits = _Fits()
+    fits, held = _Fits(), folds.certification
+    # of a fold that has one row of each group, each row is a group
+    certification = held if unit == "row" else (held.X, held.y, np.arange(len(held)))
     shared, shared_seconds = None, 0.0
     for number, (name, method) in enumerate(group):
         wraps = isinstance(method, WrappingClassifier)
         given = wraps and shared is None and method._is_trained()
         if wraps and shared is not None:
-            method.estimator = shared
+            method.estimator, method._shares_fit = shared, True
         method._shares_selection = _selection_still_needed(group[number + 1 :])
         start = time.perf_counter()
         rows, fitted, opened = None, False, False
         try:
-            with warnings.catch_warnings(record=True) as caught:
+            with warnings.catch_warnings(record=True) as caught, closed():
                 warnings.simplefilter("always")
                 method.fit(
                     folds.train.X,
                     folds.train.y,
                     selection=folds.selection,
-                    certification=folds.certification,
+                    certification=certification,
                 )
                 seconds, fitted = time.perf_counter() - start, True
                 notes = tuple(str(warning.message) for warning in caught)
                 rows = _selection_rows(method, folds.selection, given)
                 opened = True
-                result = _measure(name, method, folds, alpha, rho, shared_seconds + seconds, notes)
+                taken = shared_seconds + seconds
+                result = _measure(name, method, held, unit, alpha, rho, taken, notes)
             fits.results[name] = result
             if shared is None:
                 shared, shared_seconds = method.estimator_ if wraps else method, seconds
         except Exception as error:  # whatever a method raises, the others go on
             fits.failures[name] = f"{type(error).__name__}: {error}"
-            if not fitted and _opened_certification(error):
+            # `fit` sets this threshold last before it opens the certification fold.
+            if not fitted and hasattr(method, "selection_threshold_"):
                 opened = True
                 with suppress(Exception), warnings.catch_warnings(action="ignore"):
                     rows = _selection_rows(method, folds.selection, given)
         if opened:
             fits.selection[name] = rows
     return fits
-
-
-def _opened_certification(error: Exception) -> bool:
-    """Tell whether a fit may have failed because of the certification fold."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return not any(frame.name in BEFORE_CERTIFICATION for frame in frames)
 
 
 def _selection_still_needed(later: list[Method]) -> bool:
@@ -365,37 +393,29 @@ def _selection_rows(method: SelectiveClassifier, fold: Fold, given: bool) -> Sco
     while kept is None and isinstance(source, CertifiedThreshold) and not given:
         source = source.estimator_
         kept = getattr(source, "_selection_rows", None)
-    source, rows = (method, _score(method, fold)) if kept is None else (source, kept)
+    source, rows = (method, method.score_rows(fold.X, fold.y)) if kept is None else (source, kept)
     return replace(rows, predicted=np.asarray(source.classes_)[rows.predicted])
-
-
-def _score(method: SelectiveClassifier, fold: Fold) -> ScoredRows:
-    outputs = method._checked_outputs(fold.X)
-    owner = type(method).__name__
-    return score_rows(
-        outputs.proba, fold.y, score=outputs.score, classes=method.classes_, owner=owner
-    )
 
 
 def _measure(
     name: str,
     method: SelectiveClassifier,
-    folds: Folds,
+    held: Fold,
+    unit: Unit,
     alpha: float,
     rho: float,
     seconds: float,
     notes: tuple[str, ...],
 ) -> MethodResult:
     """Open the certification fold for one fitted method."""
-    rows = _score(method, folds.certification)
-    fixed = None
+    rows, fixed = method.score_rows(held.X, held.y), None
     if not isinstance(method, CertifiedThreshold):
         given = (
             method.selection_threshold_ if isinstance(method.threshold, str) else method.threshold
         )
-        fixed = count_rows(rows, float(given), alpha, rho, "fixed")
+        fixed = judge(rows, alpha, rho, float(given), unit=unit)
     return MethodResult.of(
-        name, rows, alpha, rho, model=method, rule=fixed, seconds=seconds, notes=notes
+        name, rows, alpha, rho, unit, model=method, rule=fixed, seconds=seconds, notes=notes
     )
 
 

@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from reliablenet.certificate import Certificate
+from reliablenet.certificate import Certificate, Provenance, wording
+from reliablenet.certificate.record import Unit
 from reliablenet.certificate.scored import ScoredRows
-from reliablenet.certificate.threshold import certify_monotone
+from reliablenet.certificate.threshold import judge
 from reliablenet.errors import InvalidDataError, MissingExtraError, ReliableNetError
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.choice import Choice
@@ -79,9 +80,11 @@ class MethodResult:
             object.__setattr__(self, "kind", next(ours).__name__)
 
     @classmethod
-    def of(cls, name: str, rows: ScoredRows, alpha: float, rho: float, **more: Any) -> MethodResult:
+    def of(
+        cls, name: str, rows: ScoredRows, alpha: float, rho: float, unit: Unit = "row", **more: Any
+    ) -> MethodResult:
         """Return what scored rows say about a method; the fields that they do not tell come beside."""
-        found = certify_monotone(rows, alpha, rho)
+        found = judge(rows, alpha, rho, unit=unit)
         return cls(
             name=name,
             certificate=found,
@@ -211,8 +214,17 @@ class Comparison:
     @cached_property
     def _offers(self) -> dict[str, Certificate]:
         """What each method that may be handed out is certified for, at its own part of rho."""
+        among = len(self.choice.divisors)
         return {
-            name: certify_monotone(result.rows, self.alpha, self.choice.level(name, self.rho))
+            name: judge(
+                result.rows,
+                self.alpha,
+                self.choice.level(name, self.rho),
+                unit=result.certificate.unit,
+                provenance=replace(
+                    result.certificate.provenance or Provenance(), chosen_among=among
+                ),
+            )
             for name, result in self.results.items()
             if name in self.choice.divisors
         }
@@ -260,9 +272,11 @@ class Comparison:
     def _on_winner(self, winner: MethodResult, offer: Certificate) -> str:
         among = len(self.choice.divisors)
         chosen = f", certified as the best of {among} methods" if among > 1 else ""
+        worth = f" It is worth nothing: {wording.emptiness(offer)}." if offer.empty else ""
+        rows = "rows" if offer.unit == "row" else "groups, one row of each"
         return (
             f"Use {winner.name}: within alpha = {self.alpha:g} it acts rightly on "
-            f"{offer.throughput:.3f} of all rows (and acts on {offer.coverage:.3f}){chosen}."
+            f"{offer.throughput:.3f} of all {rows} (and acts on {offer.coverage:.3f}){chosen}.{worth}"
         )
 
     def _on_rival(self, contest: Contest, rival: str | None) -> str:
@@ -446,18 +460,22 @@ def _result_from(story: dict[str, Any], alpha: float, rho: float) -> MethodResul
         -math.inf if story["any_score"] else 0.0,
         truth=None if truth is None else np.array(truth),
     )
+    if rows.truth is not None and rows.truth.dtype.kind == "i" and (rows.truth < 0).any():
+        rows = replace(rows, unknown=rows.truth < 0)
+    stored = Certificate.from_json(json.dumps(story["certificate"]))
     result = MethodResult.of(
         story["name"],
         rows,
         alpha,
         rho,
+        stored.unit,
         model=None,
         rule=None if rule is None else Certificate.from_json(json.dumps(rule)),
         seconds=story["seconds"],
         notes=tuple(story["notes"]),
         kind=story["kind"],
     )
-    if result.certificate != Certificate.from_json(json.dumps(story["certificate"])):
+    if result.certificate != stored:
         raise InvalidDataError(
             f"The certificate of {result.name!r} does not follow from its rows: the text was altered."
         )
@@ -466,4 +484,5 @@ def _result_from(story: dict[str, Any], alpha: float, rho: float) -> MethodResul
         name: math.nan if measured[name] is None else float(measured[name])
         for name in ("ece", "wce_accepted")
     }
-    return replace(result, evaluation=replace(result.evaluation, **calibration))
+    known = replace(result.evaluation, **calibration)
+    return replace(result, certificate=stored, evaluation=known)
