@@ -48,6 +48,25 @@ def _validity(records: Sequence[Record]) -> str:
     )
 
 
+def guarantee_ties() -> str:
+    """Return how often the bound beside a chosen threshold failed, as printed before and now."""
+    records = _stored("ties")
+    return _count_line(records, "a line") + _table(
+        {
+            "n": lambda r: f"{r['n']:,}",
+            "alpha": lambda r: f"{r['alpha']:g}",
+            "rho": lambda r: f"{r['rho']:g}",
+            "scores": lambda r: f"{r['scores']:,}",
+            "now": lambda r: _share(r["most_errors"], r["draws"]),
+            "in 0.1": lambda r: _share(r["own_errors"], r["draws"]),
+            "slider, now": lambda r: _percent(r["slider_most_errors"], r["draws"]),
+            "slider, in 0.1": lambda r: _percent(r["slider_own_errors"], r["draws"]),
+        },
+        records,
+        left=(),
+    )
+
+
 def guarantee_fits() -> str:
     """Return how often the promise of a whole fit was broken."""
     records = _stored("fits")
@@ -169,6 +188,7 @@ PARTS = {
         guarantee_copies,
         guarantee_fits,
         guarantee_groups,
+        guarantee_ties,
         guarantee_validity,
         guarantee_validity_all,
         guarantee_voids,

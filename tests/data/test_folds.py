@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 
 import numpy as np
@@ -7,9 +8,10 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, hypergeom
 
 from reliablenet.data import Fold, cut_folds, cut_groups, cut_rows, fold_counts
+from reliablenet.data.folds import cut_paper_folds, cut_parts
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 PAPER = (0.70, 0.15, 0.15)
@@ -157,6 +159,63 @@ def test_a_fold_needs_one_label_a_row(rows, labels):
         Fold(np.zeros((rows, 2)), np.zeros(labels))
 
 
+@given(labels_and_counts(), st.integers(0, 2**32 - 1), st.booleans())
+def test_cut_parts_are_disjoint_exhaustive_and_of_the_sizes_asked_for(case, seed, stratified):
+    y, counts = case
+    parts = cut_parts(y, None, lambda n: counts, seed, stratified=stratified)
+    assert tuple(len(part) for part in parts) == counts
+    assert sorted(np.concatenate(parts)) == list(range(len(y)))
+
+
+@given(labels_and_counts(), st.integers(0, 2**32 - 1), st.integers(0, 99))
+def test_labels_of_certification_rows_decide_nothing_about_the_folds(case, seed, other):
+    """So whatever is learned from the other folds is independent of them, given their number."""
+    y, counts = case
+    parts = cut_parts(y, None, lambda n: counts, seed)
+    changed = y.copy()
+    changed[parts[2]] = np.random.default_rng(other).integers(0, 9, counts[2])
+    again = cut_parts(changed, None, lambda n: counts, seed)
+    assert all(np.array_equal(a, b) for a, b in zip(parts, again, strict=True))
+
+
+@given(labels_and_counts(), st.integers(0, 2**32 - 1))
+def test_training_and_selection_share_every_class_of_what_certification_leaves(case, seed):
+    y, counts = case
+    train, selection, _ = cut_parts(y, None, lambda n: counts, seed)
+    left = Counter(y[np.concatenate([train, selection])].tolist())
+    found = Counter(y[selection].tolist())
+    for label, size in left.items():
+        assert abs(found[label] - size * counts[1] / (counts[0] + counts[1])) < 1 + 1e-9
+
+
+def shares_of_a_class(place, seeds=2000, **settings):
+    """How often a part of 20 rows holds 0, 1, ... of a class of 40 rows in 100."""
+    y = np.repeat([0, 1], [60, 40])
+    found = [
+        int(y[cut_parts(y, None, lambda n: (60, 20, 20), seed, **settings)[place]].sum())
+        for seed in range(seeds)
+    ]
+    return np.bincount(found, minlength=21) / seeds
+
+
+@pytest.mark.parametrize(("place", "settings"), [(2, {}), (1, {"stratified": False})])
+def test_the_certification_fold_is_a_simple_random_sample(place, settings):
+    """The selection fold is one too, if it is not to be stratified."""
+    seen, expected = shares_of_a_class(place, **settings), hypergeom.pmf(range(21), 100, 40, 20)
+    standard_error = np.sqrt(expected * (1 - expected) / 2000)
+    assert (np.abs(seen - expected) < 4.5 * standard_error + 1 / 2000).all()
+
+
+def test_the_papers_folds_are_stratified_and_those_of_its_first_version():
+    y = np.arange(1003) ** 2 % 7
+    folds = vars(cut_paper_folds(np.arange(1003), y, 5)).values()
+    rows = b"".join(fold.X.astype("<i8").tobytes() for fold in folds)
+    digest = hashlib.sha256(rows).hexdigest()
+    assert digest == "8b16e3a78173de9c81f0cd2a4defe2da821f5571c37db3c4dcf0365a8d0fb0d3"
+    for fold, cuts in zip(folds, (2, 2, 1), strict=True):
+        assert np.abs(np.bincount(fold.y) - np.bincount(y) * len(fold) / 1003).max() < cuts
+
+
 @st.composite
 def grouped_labels(draw):
     sizes = draw(st.lists(st.integers(1, 12), min_size=3, max_size=40))
@@ -177,6 +236,45 @@ def test_no_group_is_in_two_parts_and_the_last_part_has_one_row_of_each_of_its_g
     assert len(parts[2]) == counts[2]
     for part, found in zip(parts[:2], inside, strict=False):  # all rows of their groups
         assert sorted(part.tolist()) == np.flatnonzero(np.isin(groups, list(found))).tolist()
+
+
+@given(grouped_labels(), st.integers(0, 2**32 - 1), st.integers(0, 99))
+def test_labels_of_certification_groups_decide_nothing_about_the_folds(case, seed, other):
+    y, groups, counts = case
+    parts = cut_groups(y, groups, counts, seed)
+    opened = ~np.isin(np.arange(len(y)), np.concatenate(parts[:2]))
+    changed = np.where(opened, np.random.default_rng(other).integers(0, 9, len(y)), y)
+    again = cut_groups(changed, groups, counts, seed)
+    assert all(np.array_equal(a, b) for a, b in zip(parts, again, strict=True))
+
+
+@pytest.mark.parametrize(("place", "stratified"), [(2, True), (1, False)])
+def test_certification_groups_are_a_simple_random_sample(place, stratified):
+    groups = np.repeat(np.arange(60), 2)
+    y = groups % 3 == 0  # 20 of 60 groups
+    found = [
+        len(set(groups[part][y[part]].tolist()))
+        for part in (
+            cut_groups(y, groups, (36, 12, 12), seed, stratified=stratified)[place]
+            for seed in range(2000)
+        )
+    ]
+    expected = hypergeom.pmf(range(13), 60, 20, 12)
+    error = np.sqrt(expected * (1 - expected) / 2000)
+    seen = np.bincount(found, minlength=13) / 2000
+    assert (np.abs(seen - expected) < 4.5 * error + 1 / 2000).all()
+
+
+@pytest.mark.parametrize("counts", [(), (40, 10), (30, 20, 11), (60.0, 0.0), None, "abc"])
+def test_numbers_of_groups_that_do_not_add_up_are_refused(counts):
+    y, groups = np.arange(120) % 2, np.repeat(np.arange(60), 2)
+    with pytest.raises(InvalidParameterError, match=r"`counts` .* sum to 60"):
+        cut_groups(y, groups, counts)
+
+
+def test_all_groups_can_be_one_part():
+    (part,) = cut_groups(np.arange(120) % 2, np.repeat(np.arange(60), 2), (60,), 0)
+    assert len(part) == 60
 
 
 def test_every_group_has_the_same_chance_and_within_it_every_row():

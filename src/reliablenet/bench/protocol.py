@@ -27,7 +27,7 @@ from reliablenet.bench.profiles import Plan
 from reliablenet.bench.store import settings_hash
 from reliablenet.bench.trainings import find_eps, fit_models, fit_on, own_settings
 from reliablenet.certificate import Certificate
-from reliablenet.certificate.scored import score_rows
+from reliablenet.certificate.scored import ScoredRows, known_indices
 from reliablenet.certificate.threshold import judge
 from reliablenet.data import Dataset, Fold, load_dataset
 from reliablenet.methods import (
@@ -152,11 +152,7 @@ def _fix_rules(
         elif not method.endswith("+certified"):
             rule = model.model if isinstance(model, _Remembering) else model
             threshold = rule._selection_threshold(rule._check_fold(dataset.folds.selection, method))
-        fold = dataset.folds.certification
-        outputs = model._checked_outputs(fold.X)
-        rows = score_rows(
-            outputs.proba, fold.y, score=outputs.score, classes=model.classes_, owner=method
-        )
+        rows = _score(model, dataset.folds.certification)
         certificate = judge(rows, plan.alpha, rho, threshold)
         rules[method] = _Rule(model, certificate.threshold, certificate)
     return rules
@@ -171,14 +167,15 @@ def _measure_rules(
     first_shift = next(iter(dataset.shifts))
     for part, key, fold in _folds(dataset):
         for method, rule in rules.items():
-            outputs = rule.model._checked_outputs(fold.X)
-            values = _measure(outputs, fold, rule, plan.alpha)
+            rows = _score(rule.model, fold)
+            accepted = rows.score >= rule.threshold
+            values = _plain(evaluate(rows, accepted=accepted, alpha=plan.alpha).to_dict())
             if key is None:
                 measured[method][part] = values
             else:
                 measured[method].setdefault(part, {})[key] = values
             if part == "certification" or (part == "shifts" and key == first_shift):
-                curves[method].append(_curve(outputs, fold, rule))
+                curves[method].append(_curve(rows))
     shared = {
         "info": _plain(dict(dataset.info)),
         "rows": {name: len(part) for name, part in vars(dataset.folds).items()},
@@ -209,23 +206,15 @@ def _folds(dataset: Dataset) -> Iterator[tuple[str, str | None, Fold]]:
             yield part, f"{key:g}" if part == "sweeps" else key, fold
 
 
-def _measure(outputs: Outputs, fold: Fold, rule: _Rule, alpha: float) -> dict[str, Any]:
-    result = evaluate(
-        outputs.proba,
-        fold.y,
-        accepted=outputs.acceptance() >= rule.threshold,
-        score=outputs.score,
-        classes=rule.model.classes_,
-        alpha=alpha,
-    )
-    return dict(_plain(result.to_dict()))
+def _score(model: Any, fold: Fold) -> ScoredRows:
+    """Return what a model, remembering or not, says of the rows of a fold."""
+    outputs: Outputs = model._checked_outputs(fold.X)
+    return outputs.scored(known_indices(fold.y, model.classes_, "bench"))
 
 
-def _curve(outputs: Outputs, fold: Fold, rule: _Rule) -> NDArray[np.float32]:
+def _curve(rows: ScoredRows) -> NDArray[np.float32]:
     """Return the error rate of accepted rows at each coverage of the grid."""
-    curve = risk_coverage_curve(
-        outputs.proba, fold.y, score=outputs.score, classes=rule.model.classes_
-    )
+    curve = risk_coverage_curve(rows)
     place = np.searchsorted(curve.coverage, GRID - 1e-12).clip(max=len(curve.coverage) - 1)
     risk: NDArray[np.float32] = curve.risk[place].astype(np.float32)
     return risk

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+CHUNK = 16_384
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
@@ -54,12 +55,15 @@ class Fingerprint:
     def __init__(self) -> None:
         self._sums = [0, 0]
 
-    def add(self, *columns: NDArray[Any]) -> None:
-        """Take in rows, given as columns of numbers, booleans or 64 bits."""
-        bits = [c if c.dtype == np.uint64 else number_bits(c) for c in columns]
-        rows = hash_columns(np.column_stack(bits))
-        for place, part in enumerate((rows, mix(rows ^ FIRST))):
-            self._sums[place] += int(part.sum(dtype=np.uint64))
+    def add(self, values: NDArray[Any], marks: NDArray[Any]) -> None:
+        """Take in rows, each a number or 64 bits, and a mark beside it, a boolean or whole number."""
+        for start in range(0, len(values), CHUNK):  # temporaries stay in the cache
+            part = values[start : start + CHUNK]
+            bits = part if part.dtype == np.uint64 else number_bits(part)
+            mark = marks[start : start + CHUNK].astype(np.int64).view(np.uint64) * GOLDEN
+            rows = mix(mix(bits) ^ mark)
+            self._sums[0] += int(rows.sum(dtype=np.uint64))
+            self._sums[1] += int((rows * (rows >> np.uint64(32))).sum(dtype=np.uint64))
 
     def text(self) -> str:
         """Return 32 hexadecimal digits."""

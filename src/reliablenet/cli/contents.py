@@ -47,7 +47,12 @@ def contents_of(model: Any, path: Path) -> dict[str, Any]:
 
 def lines_of(model: Any, contents: dict[str, Any]) -> dict[str, str]:
     """Return the contents as lines for a reader."""
+    made = model.certificate_.provenance
     lines = certificate_lines(model.certificate_) | {"method": contents["method"]}
+    lines["counted"] = "groups, one row of each" if model.grouped_ else "rows"
+    if made is not None:
+        lines["rows"] = f"fingerprint {made.rows or 'not known'}, used for {made.uses} certificate"
+        lines["rows"] += "s" * (made.uses != 1)
     if contents["network"]:
         network = contents["network"]
         inputs = "x".join(map(str, network["inputs"]))

@@ -15,13 +15,26 @@ from reliablenet.errors import (
     ColumnWarning,
     ConstraintWarning,
     DataFileError,
+    EmptyCertificateWarning,
     FoldWarning,
+    LabelWarning,
     NotCertifiedWarning,
     ReliableNetError,
+    ReuseWarning,
 )
 
 OUR_BUG, USAGE, REFUSED, NO_DATA = 1, 2, 3, 5
-NOTES = (ColumnWarning, ConstraintWarning, FoldWarning)
+NOTES: tuple[type[Warning], ...] = (
+    ColumnWarning,
+    ConstraintWarning,
+    FoldWarning,
+    LabelWarning,
+    ReuseWarning,
+)
+RESULTS: tuple[type[Warning], ...] = (
+    EmptyCertificateWarning,
+    NotCertifiedWarning,
+)  # verdicts say it already
 
 
 class Commands(TyperGroup):
@@ -61,7 +74,7 @@ def complain(error: Exception) -> int:
 
 @contextmanager
 def notes_on_stderr() -> Iterator[None]:
-    """Show our warnings as notes, each once; a refused certificate is part of the result."""
+    """Show our warnings as notes, each once; a refused or empty certificate is the result."""
     shown: set[str] = set()
     with warnings.catch_warnings():
         usual = warnings.showwarning
@@ -75,7 +88,8 @@ def notes_on_stderr() -> Iterator[None]:
 
         for category in NOTES:
             warnings.simplefilter("always", category)
-        warnings.simplefilter("ignore", NotCertifiedWarning)
+        for category in RESULTS:
+            warnings.simplefilter("ignore", category)
         warnings.showwarning = show
         yield
 

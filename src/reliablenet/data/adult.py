@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from reliablenet.data.dataset import PAPER_SHARES, Dataset
+from reliablenet.data.dataset import Dataset
 from reliablenet.data.files import SourceFile, fetch
-from reliablenet.data.folds import Fold, cut_folds
+from reliablenet.data.folds import Fold, cut_paper_folds
 
 SITE = "https://archive.ics.uci.edu"
 FILES = tuple(
@@ -71,7 +71,7 @@ def load(seed: int = 0) -> Dataset:
     women = Fold(X[~male], y[~male])
     return Dataset(
         name="adult",
-        folds=cut_folds(X[male], y[male], fold_sizes=PAPER_SHARES, random_state=seed),
+        folds=cut_paper_folds(X[male], y[male], seed),
         shifts={"women": women},
         groups=_by_education(women),
         info={

@@ -16,7 +16,6 @@ from reliablenet.errors import InvalidDataError
 
 Mask = NDArray[np.bool_]
 OWNER = "Dataset.from_frame"
-PAPER_SHARES = (0.70, 0.15, 0.15)  # of training, selection and certification
 
 
 class LazyFolds(Mapping[Any, Fold]):

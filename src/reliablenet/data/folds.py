@@ -1,4 +1,8 @@
-"""Folds: the only splitter. Training, selection and certification rows never mix."""
+"""Folds: the only splitter. Training, selection and certification rows never mix.
+
+Certification rows are drawn first, as a simple random sample; only what is left is stratified
+(docs/decisions/0019). The paper's datasets are stratified throughout (`cut_paper_folds`).
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,7 @@ from reliablenet.certificate.planning import rows_for_errors
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 FoldSizes = Literal["auto"] | Sequence[float]
+PAPER_SHARES = (0.70, 0.15, 0.15)  # of training, selection and certification
 SELECTION_SHARE = 0.15
 CERTIFICATION_SHARE = 0.15
 CERTIFICATION_LIMIT = 0.40
@@ -174,16 +179,22 @@ def cut_rows(
 
 
 def cut_groups(
-    y: NDArray[Any], groups: Any, counts: Sequence[int], random_state: Any = None
+    y: NDArray[Any],
+    groups: Any,
+    counts: Sequence[int],
+    random_state: Any = None,
+    *,
+    stratified: bool = True,
 ) -> list[NDArray[np.intp]]:
     """Return the row numbers of each part, no group in two of them; of the last, one row a group.
 
     Rows of one group are not independent, so that a certificate may not count them all. One row,
     drawn at random from each group, is a draw of "a random row of a random group", and the bound over
-    such draws is exact (docs/decisions/0015). The last part is the one to certify on.
+    such draws is exact (docs/decisions/0015). The last part is the one to certify on: its groups are
+    a simple random sample, drawn first.
 
-    Groups are cut as `cut_rows` cuts rows, every group with the same chance, in order of the rarest
-    label that a group holds and of how often it does.
+    The other groups are cut as `cut_rows` cuts rows, in order of the rarest label that a group holds
+    and of how often it does.
 
     Parameters
     ----------
@@ -193,6 +204,8 @@ def cut_groups(
     counts : sequence of int
         How many groups go to each part; they sum to the number of groups.
     random_state : int, RandomState or None
+    stratified : bool
+        False cuts the other parts at random as well.
 
     Returns
     -------
@@ -207,19 +220,40 @@ def cut_groups(
     """
     random, y = check_random_state(random_state), _labels(y)
     groups = check_groups(groups, len(y))
-    labels = np.unique(y, return_inverse=True)[1]
-    rarity = np.argsort(np.argsort(np.bincount(labels), kind="stable"))[labels]  # 0 is the rarest
-    rarest = np.full(groups.max() + 1, len(y))
-    np.minimum.at(rarest, groups, rarity)
-    held = np.bincount(groups[rarity == rarest[groups]], minlength=len(rarest))
-    parts = cut_rows(rarest * len(y) + held, counts, random)
-    place = np.empty(len(rarest), np.intp)
-    for number, part in enumerate(parts):
-        place[part] = number
     order = random.permutation(len(y))
-    drawn = order[np.unique(groups[order], return_index=True)[1]]
-    whole = [np.flatnonzero(place[groups] == number) for number in range(len(parts) - 1)]
-    return [*whole, np.sort(drawn[parts[-1]])]
+    one_row = order[np.unique(groups[order], return_index=True)[1]]  # of each group, at random
+
+    def strata(rest: NDArray[np.intp]) -> NDArray[np.intp]:
+        rows = np.isin(groups, rest)  # labels of certification rows decide nothing
+        owner, labels = groups[rows], np.unique(y[rows], return_inverse=True)[1]
+        rarity = np.argsort(np.argsort(np.bincount(labels), kind="stable"))[labels]
+        rarest = np.full(len(one_row), len(y))  # 0 is the rarest label of all
+        np.minimum.at(rarest, owner, rarity)
+        held = np.bincount(owner[rarity == rarest[owner]], minlength=len(rarest))
+        return np.asarray((rarest * len(y) + held)[rest])
+
+    *whole, last = _draw_last_first(
+        len(one_row), counts, strata if stratified else np.zeros_like, random, "cut_groups"
+    )
+    parts = [np.flatnonzero(np.isin(groups, part)) for part in whole]
+    return [*parts, np.sort(one_row[last])]
+
+
+def _draw_last_first(
+    n: int,
+    counts: Sequence[int],
+    strata: Callable[[NDArray[np.intp]], NDArray[Any]],
+    random: np.random.RandomState,
+    owner: str,
+) -> list[NDArray[np.intp]]:
+    """Cut 0 to n-1 into parts: the last at random, the others by the strata of what it leaves."""
+    if _whole_total(counts) != n or len(counts) == 0:
+        raise parameter_error("counts", owner, f"be whole numbers that sum to {n}", counts)
+    order = random.permutation(n)
+    last, rest = (np.sort(part) for part in np.split(order, list(counts[-1:])))
+    others = counts[:-1]
+    cut = cut_rows(strata(rest), others, random)[: len(others)]
+    return [*(rest[part] for part in cut), last]
 
 
 def check_groups(groups: Any, n: int) -> NDArray[np.intp]:
@@ -252,10 +286,24 @@ def cut_parts(
     groups: Any,
     counts_of: Callable[[int], Sequence[int]],
     random_state: Any = None,
+    *,
+    stratified: bool = True,
 ) -> list[NDArray[np.intp]]:
-    """Cut rows, or groups of rows if there are any, into as many as a function of their number says."""
+    """Cut rows, or groups of rows if there are any, into as many as a function of their number says.
+
+    The last part, to certify on, is a simple random sample and drawn first, so that its rows are
+    independent of whatever is learned from the others. Those are cut by `cut_rows`, or at random
+    too where ``stratified`` is False.
+    """
     if groups is None:
-        return cut_rows(y, counts_of(len(y)), random_state)
+        labels = _labels(y)
+        return _draw_last_first(
+            len(labels),
+            counts_of(len(labels)),
+            labels.__getitem__ if stratified else np.zeros_like,
+            check_random_state(random_state),
+            "cut_parts",
+        )
     n = int(check_groups(groups, len(y)).max()) + 1
     try:
         counts = counts_of(n)
@@ -264,7 +312,7 @@ def cut_parts(
             f"`groups` names {n} group{'s' * (n != 1)}, too few to cut folds from: a group counts "
             f"like a row. {error}"
         ) from None
-    return cut_groups(y, groups, counts, random_state)
+    return cut_groups(y, groups, counts, random_state, stratified=stratified)
 
 
 def cut_folds(
@@ -276,8 +324,12 @@ def cut_folds(
     alpha: float = 0.05,
     rho: float = 0.05,
     random_state: Any = None,
+    stratified: bool = True,
 ) -> Folds:
     """Cut rows into training, selection and certification folds.
+
+    The certification fold is a simple random sample, drawn first: given whatever is learned from
+    the others, each of its rows is a fresh draw, which is what a certificate counts on.
 
     Parameters
     ----------
@@ -288,6 +340,10 @@ def cut_folds(
     fold_sizes, alpha, rho
         As for `fold_counts`.
     random_state : int, RandomState or None
+    stratified : bool
+        Whether training and selection fold get the same shares of every class. False draws the
+        selection fold at random, too: for a rule whose promise is about that fold, as that of
+        `ConformalRiskControl` is.
 
     Returns
     -------
@@ -301,8 +357,42 @@ def cut_folds(
     """
     rows = Fold(X if hasattr(X, "iloc") else as_array(X), _labels(y))
     parts = cut_parts(
-        rows.y, groups, lambda n: fold_counts(n, fold_sizes, alpha, rho), random_state
+        rows.y,
+        groups,
+        lambda n: fold_counts(n, fold_sizes, alpha, rho),
+        random_state,
+        stratified=stratified,
     )
+    return _take(rows, parts)
+
+
+def cut_paper_folds(X: Any, y: NDArray[Any], random_state: Any = None) -> Folds:
+    """Cut rows as the paper does: 70, 15 and 15 %, each fold stratified by label.
+
+    For the datasets of its study alone. A stratified certification fold has the class shares of the
+    table that the model was trained on, so that its certificate is not exact (docs/decisions/0019).
+
+    Parameters
+    ----------
+    X : array or data frame of n rows
+    y : array of shape (n,)
+    random_state : int, RandomState or None
+
+    Returns
+    -------
+    Folds
+
+    Examples
+    --------
+    >>> folds = cut_paper_folds(np.zeros((1000, 2)), np.arange(1000) % 2, random_state=0)
+    >>> len(folds.train), len(folds.selection), folds.certification.y.mean()
+    (700, 150, np.float64(0.5))
+    """
+    rows = Fold(X if hasattr(X, "iloc") else as_array(X), _labels(y))
+    return _take(rows, cut_rows(rows.y, fold_counts(len(rows), PAPER_SHARES), random_state))
+
+
+def _take(rows: Fold, parts: Sequence[NDArray[np.intp]]) -> Folds:
     return Folds(*(Fold(_safe_indexing(rows.X, part), rows.y[part]) for part in parts))
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from reliablenet.data.dataset import PAPER_SHARES, Dataset
+from reliablenet.data.dataset import Dataset
 from reliablenet.data.files import SourceFile, fetch
-from reliablenet.data.folds import Fold, cut_folds
+from reliablenet.data.folds import Fold, cut_paper_folds
 
 SITE = "https://archive.ics.uci.edu"
 FILE = SourceFile(
@@ -123,7 +123,7 @@ def load(seed: int = 0) -> Dataset:
     groups = {name: (low <= age) & (age < high) for name, (low, high) in AGE_GROUPS.items()}
     return Dataset(
         name="german_credit",
-        folds=cut_folds(X[source], y[source], fold_sizes=PAPER_SHARES, random_state=seed),
+        folds=cut_paper_folds(X[source], y[source], seed),
         shifts={"under 30": Fold(X[~source], y[~source])},
         groups={name: Fold(X[mask], y[mask]) for name, mask in groups.items()},
         info={

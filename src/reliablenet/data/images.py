@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reliablenet._checks import check_count, parameter_error
-from reliablenet.data.dataset import PAPER_SHARES
-from reliablenet.data.folds import cut_rows, fold_counts
+from reliablenet.data.folds import PAPER_SHARES, cut_rows, fold_counts
 
 
 def cut_images(

@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from reliablenet._checks import parameter_error
-from reliablenet.data.dataset import PAPER_SHARES, Dataset
+from reliablenet.data.dataset import Dataset
 from reliablenet.data.files import FOLDER_VARIABLE, data_folders, find
-from reliablenet.data.folds import Fold, cut_folds, cut_rows
+from reliablenet.data.folds import Fold, cut_paper_folds, cut_rows
 from reliablenet.errors import DataFileError
 
 PAGE = "https://research.unsw.edu.au/projects/unsw-nb15-dataset"
@@ -83,7 +83,7 @@ def load(seed: int = 0, partitions: str = "auto") -> Dataset:
     source = ~shifted
     return Dataset(
         name="unsw_nb15",
-        folds=cut_folds(X[source], y[source], fold_sizes=PAPER_SHARES, random_state=random),
+        folds=cut_paper_folds(X[source], y[source], random),
         shifts={"unseen attacks": Fold(X[shifted], y[shifted])},
         groups={name: Fold(X[mask], y[mask]) for name, mask in groups.items()},
         info={

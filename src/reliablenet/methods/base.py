@@ -309,13 +309,10 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         -------
         Evaluation
         """
-        outputs = self._checked_outputs(X)
+        rows = self.score_rows(X, y)
         return evaluate(
-            outputs.proba,
-            y,
-            accepted=self._accepted(outputs.acceptance()),
-            score=outputs.score,
-            classes=self.classes_,
+            rows,
+            accepted=self._accepted(rows.score),
             alpha=self.alpha,
             resamples=resamples,
             random_state=random_state,

@@ -179,7 +179,9 @@ class NeuralClassifier(SelectiveClassifier):
         y : array-like of shape (n,)
             Labels of any kind; None if X brings them.
         selection, certification : pair (X, y), optional
-            Folds of your own. What is not given is cut from X and y, stratified, by ``fold_sizes``.
+            Folds of your own. What is not given is cut from X and y by ``fold_sizes``: the
+            certification fold at random, then the selection fold, stratified. A certification fold
+            may be a triple (X, y, groups); one row of each group counts then.
             With a Dataset or DataLoader both are needed, and may be such as well, in a fixed order.
         groups : array-like of shape (n,), optional
             Whose row each is, such as a person's or a device's. A group stays in one fold, and of

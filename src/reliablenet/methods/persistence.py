@@ -32,6 +32,7 @@ from reliablenet.methods.deep_gamblers import DeepGamblersClassifier
 from reliablenet.methods.erm import ERMClassifier
 from reliablenet.methods.estimators import estimator_from_bytes, estimator_to_bytes
 from reliablenet.methods.evidence import Evidence
+from reliablenet.methods.ledger import count_uses
 from reliablenet.methods.neural import NeuralClassifier
 from reliablenet.methods.posthoc import (
     CertifiedThreshold,
@@ -178,6 +179,9 @@ def load(path: str | Path, *, network: NetworkFactory | None = None) -> Any:
         model.evidence_.check(model.certificate_, len(model.classes_))
         model.fingerprint_ = str(manifest["fingerprint"])
         model.seen_ = SeenRows.from_bytes(parts[SEEN]) if SEEN in parts else None
+        if model.seen_ is not None and certificate.provenance is not None:
+            # the file's certificate counts among those of this process
+            count_uses(model.seen_.certified, certificate.provenance.model)
     except ReliableNetError:
         raise
     except Exception as error:  # whatever a foreign file makes its readers raise, it is refused

@@ -34,8 +34,9 @@ class ReliableClassifier(NeuralClassifier):
         callable is their shape.
     schedule : "adaptive", "paper" or Schedule
         See `Schedule`. One that adapts trains the network once more in the end if the threshold is
-        "certified" and the constraint was not needed: on training and selection rows together, since
-        the selection fold has no other part in the rule then.
+        "certified" and the constraint was not needed: on training and selection rows together. It does
+        not where a rule around it, such as a temperature, still computes something on the selection
+        fold.
     checkpoint : {"selection", "last"}
         Which epoch's weights to keep: the lowest selection-fold loss among the epochs that keep the
         budget on the selection fold, or the last.

@@ -12,15 +12,16 @@ from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 from scipy.special import bdtrc
 
+from reliablenet._warn import warn_user
 from reliablenet.certificate.fingerprint import Fingerprint
 from reliablenet.data.copies import count_repeats, hash_rows
 from reliablenet.data.folds import Folds
-from reliablenet.errors import InvalidDataError
+from reliablenet.errors import InvalidDataError, ReuseWarning
 from reliablenet.methods.fold_warnings import warn_of_repeats
 from reliablenet.methods.layers import find_encoder
 
 MOST_WATCHED = 1_000_000  # rows whose copies are counted one by one
-COINCIDENCE = 1e-6  # a chance at which fresh rows that happen to agree are no explanation
+COINCIDENCE = 1e-3  # a chance at which fresh rows that happen to agree are no explanation
 
 Hashes = NDArray[np.uint64]
 
@@ -44,9 +45,8 @@ class SeenRows:
     >>> past = hash_rows(np.arange(100.0)[:, None])
     >>> seen = SeenRows.of(past[:80], past[80:])
     >>> seen.check(hash_rows(np.arange(200.0, 300.0)[:, None]))
-    >>> seen.check(hash_rows(np.arange(90.0, 190.0)[:, None]))
-    Traceback (most recent call last):
-    reliablenet.errors.InvalidDataError: 10 of 100 rows were given to `fit` ...
+    >>> int(seen.recognise(hash_rows(np.arange(90.0, 190.0)[:, None])).sum())
+    10
     """
 
     trained: Hashes
@@ -69,11 +69,7 @@ class SeenRows:
         return known if trained_only else known | _among(hashes, self.certified)
 
     def check(self, hashes: Hashes, *, trained_only: bool = False) -> None:
-        """Raise if rows to certify on are rows that the model has seen.
-
-        Where the rows of the fit are all different, one that comes back is enough. Where some agree
-        with others, fresh rows may as well: then it takes more of them than chance would bring.
-        """
+        """Raise if rows to certify on are rows that the model has seen."""
         known = self.recognise(hashes, trained_only=trained_only)
         refuse_seen(int(known.sum()), len(known), self, int(known.argmax()) if known.any() else 0)
 
@@ -101,17 +97,30 @@ class SeenRows:
 
 
 def refuse_seen(matches: int, n: int, seen: SeenRows, first: int) -> None:
-    """Raise if so many of n rows were seen that they are no fresh ones; ``first`` is one of them."""
+    """Raise if more of n rows were seen before than chance brings; ``first`` is one of them.
+
+    Fresh rows of a coarse table agree with old ones at the rate at which old ones agree with each other.
+    That rate is taken with two rows to spare and a fifth more, so that a few that agree by chance in a
+    table without twins are no reason to refuse; a `ReuseWarning` tells of them.
+
+    Examples
+    --------
+    >>> rows = hash_rows(np.arange(400.0)[:, None])
+    >>> refuse_seen(0, 100, SeenRows.of(rows, rows[:0]), 0)
+    """
     if matches == 0:
         return
-    natural = min(seen.twins / len(seen), 1.0)
-    if natural > 0.0 and bdtrc(matches - 1, n, natural) >= COINCIDENCE:
-        return
-    raise InvalidDataError(
+    natural = min(1.2 * (seen.twins + 2) / len(seen), 1.0)
+    text = (
         f"{matches:,} of {n:,} rows were given to `fit` already, row {first} among them: rows that "
-        "trained, tuned or chose a model prove nothing about it. Certify on rows that it has not "
-        "seen; leave these out if the others are fresh."
+        "trained, tuned or chose a model prove nothing about it."
     )
+    if bdtrc(matches - 1, n, natural) < COINCIDENCE:
+        raise InvalidDataError(
+            f"{text} Certify on rows that it has not seen; leave these out if the others are fresh."
+        )
+    if seen.twins == 0:
+        warn_user(f"{text} Leave them out, unless they agree by chance.", ReuseWarning)
 
 
 class RowWatch:
