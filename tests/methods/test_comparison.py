@@ -101,35 +101,35 @@ def test_methods_that_rank_alike_count_once_and_only_the_first_is_handed_out() -
 
 def test_the_winner_acts_rightly_on_most_rows_at_its_own_part_of_rho() -> None:
     """The selection fold prefers one, the certification fold alone the other."""
-    fewer = largest_certifiable_errors(300, 0.1, 0.05 / 4) + 1
-    wrong = np.arange(300) < 60
+    fewer = largest_certifiable_errors(500, 0.05, 0.05 / 4) + 1
+    wrong = np.arange(500) < 60
 
     def ranking(*parts: tuple[bool, int]) -> np.ndarray:
         """Return scores: so many right or wrong rows at a time, from the highest down."""
         left = {True: list(np.flatnonzero(wrong)), False: list(np.flatnonzero(~wrong))}
         order = [left[kind].pop() for kind, count in parts for _ in range(count)]
-        score = np.empty(300)
-        score[order] = np.linspace(0.99, 0.6, 300)
+        score = np.empty(500)
+        score[order] = np.linspace(0.99, 0.6, 500)
         return score
 
-    good, bad = ranking((False, 240), (True, 60)), ranking((True, 60), (False, 240))
-    third = ranking((True, 30), (False, 240), (True, 30))
-    steady = ranking((False, 150), (True, 60), (False, 90))  # 150 right, at any level
-    # 140 at a quarter of rho, 170 at all of it.
-    uneven = ranking((False, 140), (True, fewer), (False, 30), (True, 60 - fewer), (False, 70))
+    good, bad = ranking((False, 440), (True, 60)), ranking((True, 60), (False, 440))
+    third = ranking((True, 30), (False, 440), (True, 30))
+    steady = ranking((False, 250), (True, 60), (False, 190))  # 250 right, at any level
+    # 240 at a quarter of rho, 270 at all of it.
+    uneven = ranking((False, 240), (True, fewer), (False, 30), (True, 60 - fewer), (False, 170))
     y = (~wrong).astype(int)
     chosen = Fold(np.column_stack([good, bad, third]), y)
     folds = Folds(chosen, chosen, Fold(np.column_stack([steady, uneven, third]), y))
     methods = {"favourite": Scores(0), "other": Scores(1), "third": Scores(2)}
-    found = rn.compare(folds=folds, methods=methods, alpha=0.1, resamples=10)
+    found = rn.compare(folds=folds, methods=methods, resamples=10)
     assert found.choice.divisors == {"favourite": 2, "other": 4, "third": 4}
     frame = found.frame()
-    assert frame["throughput"].to_dict() == {"other": 170 / 300, "favourite": 0.5, "third": 0.0}
-    assert frame.loc["other", "choice_throughput"] == 140 / 300
+    assert frame["throughput"].to_dict() == {"other": 0.54, "favourite": 0.5, "third": 0.0}
+    assert frame.loc["other", "choice_throughput"] == 0.48
     best = found.best()
     assert (best.name, best.certificate.throughput) == ("favourite", 0.5)
     assert (
-        "Settled on beforehand, other would act rightly on 0.567; at its own part of rho on 0.467."
+        "Settled on beforehand, other would act rightly on 0.540; at its own part of rho on 0.480."
         in best.sentence
     )
 

@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 import reliablenet as rn
 from reliablenet.bench import Store, pending_jobs, run_jobs
+from reliablenet.certificate import wording
 from reliablenet.data import SyntheticBand
 from reliablenet.report import benchmark_page, comparison_page, model_page, text, write_page
 from reliablenet.report.page import embed
@@ -25,6 +26,11 @@ def words(page: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body)).replace(text.NARROW, " ")
 
 
+def plain(sentence: str) -> str:
+    """Return the words of a sentence, however it is set or begun."""
+    return sentence.replace(":", "").casefold()
+
+
 def points(page: str) -> dict:
     return json.loads(re.search(r'id="points">(.*?)</script>', page).group(1))
 
@@ -35,8 +41,8 @@ def test_a_model_page_says_it_all(model, rows, comparison) -> None:
         model, table=table, labels=y, groups="job", comparison=comparison, title="My model"
     )
     said, certificate = words(page), model.certificate_
-    share = text.percent(certificate.coverage).replace(text.NARROW, " ")
-    assert f"Certified Act on {share} of rows; at most 9 % of all rows will be" in said
+    assert plain(wording.verdict(certificate, "the model")) in plain(said)
+    assert "and wrongly on at most 9 % of all rows from this source (95 % confidence)." in said
     for needed in (
         "My model · ReliableClassifier",
         certificate.to_json().split('"sha256": "')[1][:64],
@@ -68,8 +74,10 @@ def test_the_best_of_a_comparison_is_certified_for_having_been_chosen(comparison
 
 def test_a_refused_model_says_why_and_what_would_help(refused) -> None:
     said = words(model_page(refused))
-    assert "Not certified No certificate: defer every row, because" in said
+    assert "Not certified The model defers every row." in said
+    assert plain(refused.certificate_.reason) in plain(said)
     assert "What would grant it. At least" in said
+    assert "alpha = 0.2 % needs at least" in said
     assert "No threshold is certified on this fold" in said
     assert "Acted on and wrong None." in said
 
@@ -80,8 +88,8 @@ def test_a_rule_without_history_or_certificate(rows) -> None:
     with pytest.warns(rn.NotCertifiedWarning):
         rule.fit(band.X, band.y)
     said = words(model_page(rule))
-    assert "by a rule of its own, and this fold does not confirm it" in said
-    assert "This fold certifies every threshold from" in said
+    assert "of rows without a certificate." in said
+    assert "What would grant it. A certified threshold: these rows certify every one from" in said
     assert "Training" not in said
     assert "LogisticRegression" in said
 

@@ -30,12 +30,7 @@ from reliablenet.certificate import Certificate
 from reliablenet.certificate.scored import ScoredRows, known_indices
 from reliablenet.certificate.threshold import judge
 from reliablenet.data import Dataset, Fold, load_dataset
-from reliablenet.methods import (
-    ConformalRiskControl,
-    SelectiveClassifier,
-    TemperatureScaling,
-    ledger,
-)
+from reliablenet.methods import ConformalRiskControl, SelectiveClassifier, TemperatureScaling
 from reliablenet.methods.decisions import Outputs
 from reliablenet.methods.wrapping import WrappingClassifier
 from reliablenet.metrics import evaluate, risk_coverage_curve
@@ -64,10 +59,7 @@ def run_training(
     try:
         dataset = _dataset(plan.dataset, seed, tuple(sorted(plan.data.items())))
         start = time.perf_counter()
-        with (
-            warnings.catch_warnings(record=True) as caught,
-            ledger.closed(),
-        ):  # one study, many rules
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             models = fit_models(plan, training, dataset, seed, rho)
             shared = {

@@ -28,6 +28,7 @@ from reliablenet.methods import (
     SelectiveNetClassifier,
 )
 from reliablenet.methods.architectures import Architecture
+from reliablenet.methods.ledger import closed
 from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.networks import cnn5, mlp, resnet18
 from reliablenet.training.optimisation import Optimisation
@@ -188,14 +189,18 @@ def adaptive_schedule(plan: Plan) -> Schedule:
 
 
 def fit_on(model: SelectiveClassifier, dataset: Dataset, *, join: bool = False) -> None:
-    """Fit on the folds of a dataset; joined, the selection rows are training rows too."""
+    """Fit on the folds of a dataset; joined, the selection rows are training rows too.
+
+    A study certifies every method on the same rows by design, so that the ledger is closed.
+    """
     folds = dataset.folds
     X, y = folds.train.X, folds.train.y
     if join:
         other = folds.selection
         X = pd.concat([X, other.X]) if isinstance(X, pd.DataFrame) else np.concatenate([X, other.X])
         y = np.concatenate([y, other.y])
-    model.fit(X, y, selection=folds.selection, certification=folds.certification)
+    with closed():
+        model.fit(X, y, selection=folds.selection, certification=folds.certification)
 
 
 def find_eps(models: dict[str, Any], selection: Fold) -> float:

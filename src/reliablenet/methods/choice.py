@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from reliablenet.certificate import jcw_threshold
+from reliablenet.certificate import jcw_threshold, largest_certifiable_errors
+from reliablenet.certificate.planning import binomial_cdf
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.errors import InvalidDataError
 
 LEAST_ROWS = 20  # on fewer rows methods may look the same that are not
+LARGEST_DIVISOR = 1000  # a part so small that more of it would help nobody
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class Choice:
         Of each method, the one that is certified in its place: itself, or one that ranks the rows of
         the selection fold in the same way, or more finely, and predicts the same.
     favourite : str
-        What did best on the selection fold, and gets half of rho; "" if none was preferred.
+        What did best on the selection fold and was served first; "" if none was preferred.
 
     Examples
     --------
@@ -69,13 +72,15 @@ class Choice:
         return cls(dict.fromkeys(names, len(names)), {name: name for name in names})
 
 
-def share_rho(selection: Mapping[str, ScoredRows | None], alpha: float) -> Choice:
+def share_rho(
+    selection: Mapping[str, ScoredRows | None], alpha: float, rho: float, n: int
+) -> Choice:
     """Decide on the selection fold which methods may be handed out, and how rho is shared.
 
     Methods that predict the same there and rank its rows alike are one method, and the first of them
     stands for all (a rule that only ties what another ranks adds nothing to it either). The favourite
-    is the one that acts rightly on most rows where observed JCW is alpha; it gets half of rho, and the
-    other half is shared equally.
+    is the one that acts rightly on most rows where observed JCW is alpha. It gets half of rho, or the
+    smaller part that affords as many errors, and what is left is shared equally.
 
     Parameters
     ----------
@@ -83,7 +88,9 @@ def share_rho(selection: Mapping[str, ScoredRows | None], alpha: float) -> Choic
         The selection fold as each method sees it, in the order given by the user. None where that is
         not known, because a method failed on the certification fold: it might have been the favourite,
         so that it holds the half, and no other may have it.
-    alpha : float in (0, 1)
+    alpha, rho : float in (0, 1)
+    n : int
+        Rows of the certification fold. Their number is all that is asked of them.
 
     Returns
     -------
@@ -96,7 +103,7 @@ def share_rho(selection: Mapping[str, ScoredRows | None], alpha: float) -> Choic
     >>> def rows(score):
     ...     return ScoredRows(score, ~right, 0.0, truth=np.ones(100), predicted=guess)
     >>> methods = {"network": rows(sure), "temperature": rows(sure**2), "random": rows(sure[::-1])}
-    >>> share_rho(methods, alpha=0.1).divisors
+    >>> share_rho(methods, 0.05, 0.05, n=1000).divisors
     {'network': 2, 'random': 2}
     """
     known = {name: rows for name, rows in selection.items() if rows is not None}
@@ -108,8 +115,27 @@ def share_rho(selection: Mapping[str, ScoredRows | None], alpha: float) -> Choic
     favourite = (
         unknown[0] if unknown else max(first, key=lambda name: _estimate(known[name], alpha))
     )
-    half, rest = (2, 2 * (len(first) - 1)) if len(first) > 1 else (1, 1)
-    return Choice({name: half if name == favourite else rest for name in first}, family, favourite)
+    if len(first) == 1:
+        return Choice({favourite: 1}, family, favourite)
+    most = _spare(2, alpha, rho, n)
+    rest = math.ceil(Fraction(len(first) - 1) / (1 - Fraction(1, most)))
+    return Choice({name: most if name == favourite else rest for name in first}, family, favourite)
+
+
+def _spare(divisor: int, alpha: float, rho: float, n: int) -> int:
+    """Return the largest divisor of rho that affords as many errors in n rows as this one does.
+
+    Errors are counted in whole numbers, so that a part of rho is seldom used up.
+    """
+    errors = largest_certifiable_errors(n, alpha, rho / divisor)
+    if errors < 0:
+        return divisor
+    needed = float(binomial_cdf(np.array(errors), np.array(n), alpha))  # the least level for them
+    larger = min(rho / needed, LARGEST_DIVISOR) if needed > 0 else LARGEST_DIVISOR
+    found = max(divisor, math.floor(larger))
+    while largest_certifiable_errors(n, alpha, rho / found) < errors:  # the quotient may round up
+        found -= 1
+    return found
 
 
 def _first_of_family(name: str, known: Mapping[str, ScoredRows]) -> str:

@@ -164,13 +164,14 @@ def compare(
     draws = resample_certified_throughput(
         [result.rows for result in listed], alpha, rho, resamples, random
     )
+    seen = {name: fits.selection[name] for name in chosen if name in fits.selection}
     return Comparison(
         alpha,
         rho,
         {result.name: result for result in listed},
         {name: fits.failures[name] for name in chosen if name in fits.failures},
         draws,
-        share_rho({name: fits.selection[name] for name in chosen if name in fits.selection}, alpha),
+        share_rho(seen, alpha, rho, len(folds.certification)),
     )
 
 
