@@ -71,6 +71,9 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     # needs the selection fold, and whether what a rule wraps was fitted on these very folds.
     _shares_selection: bool = False
     _shares_fit: bool = False
+    # How far `fit` came: "settings", "folds", "training" or "certification". A failure while folds are
+    # read or the certification fold is open may depend on that fold, which `compare` must know.
+    _reached: str = "settings"
 
     alpha: float
     rho: float
@@ -181,7 +184,9 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         -------
         self
         """
+        self._reached = "settings"
         rows, labels, random = self._begin(X, y)
+        self._reached = "folds"
         cut = make_folds(self, rows, labels, selection, certification, groups, random)
         self._check_fresh(cut.folds)
         if certification is None:
@@ -193,6 +198,7 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         self.fingerprint_ = fingerprint(X, y, *parts)
         keep = self._needs_selection() or self._shares_selection
         seed = int(random.randint(2**31 - 1))
+        self._reached = "training"
         self._fit_folds(cut.folds.train, cut.folds.selection, seed, keep_selection=keep)
         self._fix_rule(cut, self.fingerprint_ if certification is None else "")
         return self
@@ -388,6 +394,7 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         threshold: Any = self.threshold
         if isinstance(threshold, str):
             threshold = None if threshold == "certified" else self.selection_threshold_
+        self._reached = "certification"
         rows = self._outputs(folds.certification.X).scored(folds.certification.y)
         self.seen_ = see_folds(self, folds)
         hashes = model_hashes(self, folds.certification.X)
