@@ -18,7 +18,7 @@ from reliablenet.certificate import (
     rows_for_errors,
     rows_needed,
 )
-from reliablenet.certificate.planning import binomial_cdf, certifiable_jcw
+from reliablenet.certificate.planning import binomial_cdf, certifiable_jcw, certification_rows
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 ALPHA = st.floats(0.03, 0.6)
@@ -351,3 +351,31 @@ def test_what_is_no_number_is_no_budget(value):
 
 def test_expected_jcw_may_be_a_fraction():
     assert rows_needed(0.5, expected_jcw=Fraction(1, 4)) == rows_needed(0.5, expected_jcw=0.25)
+
+
+@pytest.mark.parametrize(("alpha", "rho"), [(0.05, 0.05), (0.01, 0.05), (0.2, 0.1), (0.001, 0.01)])
+@pytest.mark.parametrize("n", [60, 100, 382, 569, 2000, 9500, 50_000, 400_000])
+def test_certification_rows_afford_fifty_errors_within_20_to_40_percent(n, alpha, rho):
+    """An account of its own: the first sizes at which the binomial tail affords an error more."""
+    sizes = np.arange(1, 2 * n // 5 + 1)
+    affordable = binom.ppf(rho, sizes, alpha).astype(int)
+    affordable -= binom.cdf(affordable, sizes, alpha) > rho * (1 + 1e-12)
+    found = certification_rows(n, alpha, rho)
+    none = math.ceil(math.log(rho) / math.log1p(-alpha) - 1e-9)
+    if affordable[-1] < 0:  # 40 % prove nothing
+        assert found == (none if none <= 3 * n // 5 else len(sizes))
+    else:
+        enough = (affordable >= 50) & (sizes >= n // 5)
+        wanted = affordable[np.argmax(enough)] if enough.any() else affordable[-1]
+        assert found == sizes[np.argmax(affordable == wanted)]
+
+
+def test_no_row_is_spent_that_affords_no_error():
+    assert certification_rows(382, 0.05) == 124  # 152 would afford two errors as well
+    assert largest_certifiable_errors(152, 0.05) == largest_certifiable_errors(124, 0.05) == 2
+
+
+@given(st.integers(1, 10**7), st.floats(1e-300, 0.99), st.floats(1e-3, 0.9))
+def test_certification_rows_never_exceed_60_percent(n, alpha, rho):
+    found = certification_rows(n, alpha, rho)
+    assert 1 <= found <= max(0.6 * n, 1)

@@ -8,10 +8,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, hypergeom
+from scipy.stats import hypergeom
 
+from reliablenet.certificate import largest_certifiable_errors
+from reliablenet.certificate.planning import certification_rows
 from reliablenet.data import Fold, cut_folds, cut_groups, cut_rows, fold_counts
-from reliablenet.data.folds import cut_paper_folds, cut_parts
+from reliablenet.data.folds import cut_paper_folds, cut_parts, holdout_counts
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 PAPER = (0.70, 0.15, 0.15)
@@ -40,23 +42,57 @@ def test_a_selection_fold_of_less_than_one_row_is_not_filled_from_the_training_f
     assert fold_counts(5, PAPER) == (3, 1, 1)  # 3.5 rows rounded down, not one fewer
 
 
-@pytest.mark.parametrize(("alpha", "rho"), [(0.05, 0.05), (0.01, 0.05), (0.2, 0.1), (0.03, 0.01)])
-@pytest.mark.parametrize("n", [100, 569, 2000, 50_000])
-def test_auto_gives_certification_what_three_errors_need_between_15_and_40_percent(n, alpha, rho):
-    needed = next(m for m in range(4, 10_000) if binom.cdf(3, m, alpha) <= rho)
-    certification = min(max(n * 15 // 100, needed), n * 40 // 100)
-    selection = n * 15 // 100
-    expected = (n - selection - certification, selection, certification)
-    assert fold_counts(n, alpha=alpha, rho=rho) == expected
+@pytest.mark.parametrize("n", [100, 382, 569, 2000, 50_000])
+def test_auto_takes_the_planner_s_certification_rows_and_15_percent_to_select(n):
+    certified, chosen = certification_rows(n, 0.05), n * 15 // 100
+    assert fold_counts(n) == (n - chosen - certified, chosen, certified)
+    assert fold_counts(n, selection=False) == (n - certified, 0, certified)
 
 
 @given(st.integers(4, 10**7), st.floats(1e-4, 0.5), st.floats(1e-3, 0.5))
-def test_auto_never_spends_more_than_40_percent_on_certification(n, alpha, rho):
+def test_auto_leaves_training_at_least_a_quarter(n, alpha, rho):
     train, selection, certification = counts = fold_counts(n, alpha=alpha, rho=rho)
     assert sum(counts) == n
-    assert certification <= 0.4 * n
-    assert train >= 2
+    assert certification <= max(0.6 * n, 1)
+    assert train >= max(2, 0.25 * n - 1)
     assert selection >= 1
+
+
+@pytest.mark.parametrize("n", [10, 100, 629, 32_650])
+@pytest.mark.parametrize("sizes", ["auto", PAPER, (0.2, 0.5, 0.3)])
+def test_without_a_selection_fold_its_rows_train_and_as_many_certify(n, sizes):
+    train, selection, certification = fold_counts(n, sizes)
+    assert fold_counts(n, sizes, selection=False) == (train + selection, 0, certification)
+
+
+def test_three_rows_are_enough_for_two_folds_as_the_error_message_says():
+    assert fold_counts(3, selection=False) == (2, 0, 1)
+    assert fold_counts(3, PAPER, selection=False) == (2, 0, 1)
+    with pytest.raises(InvalidDataError, match=r"Two folds need at least 3 rows.*n_samples = 2"):
+        fold_counts(2, selection=False)
+
+
+@pytest.mark.parametrize(("alpha", "rho"), [(0.05, 0.05), (0.01, 0.05), (0.2, 0.1)])
+@pytest.mark.parametrize("n", [2, 101, 382, 2000])
+def test_nothing_to_train_halves_the_rows_down_to_what_the_errors_need(n, alpha, rho):
+    train, selection, certification = holdout_counts(n, "auto", alpha, rho)
+    half = n - n // 2
+    assert (train, selection + certification) == (0, n)
+    assert certification <= half
+    most = largest_certifiable_errors(half, alpha, rho)
+    assert largest_certifiable_errors(certification, alpha, rho) == most
+    if most < 0:  # no size will do
+        assert certification == half
+    else:
+        assert largest_certifiable_errors(certification - 1, alpha, rho) < most
+
+
+@pytest.mark.parametrize("sizes", ["auto", PAPER])
+def test_nothing_to_train_and_nothing_to_select_lets_every_row_certify(sizes):
+    assert holdout_counts(1, sizes, selection=False) == (0, 0, 1)
+    assert holdout_counts(1000, sizes, selection=False) == (0, 0, 1000)
+    with pytest.raises(InvalidDataError, match="n_samples = 0"):
+        holdout_counts(0, sizes, selection=False)
 
 
 @st.composite
@@ -316,7 +352,7 @@ def test_folds_are_cut_by_groups_and_their_sizes_count_groups():
     groups = np.repeat(np.arange(1000), 3)
     folds = cut_folds(groups[:, None], groups % 2, groups=groups, random_state=0)
     sizes = len(folds.train), len(folds.selection), len(folds.certification)
-    assert sizes == (3 * 697, 3 * 150, 153)
+    assert sizes == (3 * 464, 3 * 150, 386)
     seen = [set(np.ravel(fold.X).tolist()) for fold in vars(folds).values()]
     assert sum(len(found) for found in seen) == len(set.union(*seen)) == 1000
 

@@ -35,7 +35,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import reliablenet as rn
 from reliablenet.data import Fold, SyntheticBand
-from reliablenet.data.folds import fold_counts, holdout_counts
+from reliablenet.data.folds import cut_parts, fold_counts, holdout_counts
 from reliablenet.methods.posthoc import scale
 
 RULES = [
@@ -584,11 +584,16 @@ def test_one_class_around_an_unfitted_classifier_is_refused(rule) -> None:
         rule(LogisticRegression()).fit(X, np.ones(100))
 
 
+def certification_row(n: int) -> int:
+    """Return a row that seed 0 puts into the certification fold of 40 %, whatever its label."""
+    return int(cut_parts(np.zeros(n), None, lambda n: (60 * n // 100, 0, 40 * n // 100), 0)[2][0])
+
+
 @every_rule
 def test_a_class_that_training_lacks_gets_a_column_of_zeros_in_its_place(rule) -> None:
     X, y = band_rows(100)
     labels = np.where(y == 1, "z", "a")
-    labels[0] = "m"  # between the others
+    labels[certification_row(100)] = "m"  # between the others
     model = rule(LogisticRegression(), alpha=0.3, fold_sizes=(0.3, 0.3, 0.4), random_state=0)
     with pytest.warns(rn.FoldWarning, match=r"train fold: \['m'\]"):
         fit_but_for(rn.NotCertifiedWarning, model, X, labels)
@@ -606,10 +611,10 @@ def test_a_class_that_training_lacks_gets_a_column_of_zeros_in_its_place(rule) -
 def test_a_training_fold_of_one_class_is_aligned_too(rule) -> None:
     """A tree takes one class and gives one column; the other class then has probability 0."""
     X, _ = band_rows(100)
-    labels = np.where(np.arange(100) == 0, "rare", "usual")
+    labels = np.where(np.arange(100) == certification_row(100), "rare", "usual")
     model = rule(DecisionTreeClassifier(), alpha=0.3, fold_sizes=(0.3, 0.3, 0.4), random_state=0)
     with pytest.warns(rn.FoldWarning) as caught:
-        fit_but_for(rn.NotCertifiedWarning, model, X, labels)
+        fit_but_for(rn.EmptyCertificateWarning, model, X, labels)
     assert "train fold: ['rare']" in str(caught[0].message)
     assert model.classes_.tolist() == ["rare", "usual"]
     assert set(model.predict(X)) == {"usual"}

@@ -13,6 +13,10 @@ from reliablenet._checks import as_array, check_count, check_fraction, is_real, 
 from reliablenet.certificate.bounds import broadcast, clopper_pearson_upper, numbers
 
 MOST_ROWS = 2**50  # beyond, float64 no longer counts exactly what is searched here
+# How many of all rows certify, if the others train; benchmarks/fold_shares.py tried others.
+ENOUGH_ERRORS = 50  # to afford these spends about four fifths of alpha, and more rows add little
+LEAST_SHARE, MOST_SHARE = 0.20, 0.40
+MOST_SHARE_FOR_NONE = 0.60  # where the share above affords no error, and so no certificate
 
 
 def largest_certifiable_errors(n: int, alpha: float, rho: float = 0.05) -> int:
@@ -94,6 +98,51 @@ def rows_for_errors(errors: ArrayLike, alpha: float, rho: float = 0.05) -> Any:
     fewer = np.maximum(granted - 1, k + 1)
     granted = np.where(clopper_pearson_upper(k, fewer, rho) <= alpha, fewer, granted)
     return int(granted) if granted.ndim == 0 else granted
+
+
+def certification_rows(n: int, alpha: float, rho: float = 0.05) -> int:
+    """Return how many of n rows to certify on, if the others train.
+
+    A fold that affords k errors lets a rule spend k / rows of its budget alpha: two fifths of alpha
+    with 3 errors, three fifths with 10, four fifths with 50, six sevenths with 100, whatever alpha
+    is. Up to 50, rows are better spent here than on training (docs/explanations/default.md). So the
+    answer is as many as 50 errors need, but at least 20 and at most 40 % of the rows; up to 60 %
+    where 40 % afford no certificate at all. And never more than the errors that it affords need:
+    the rows beyond would prove nothing, and can train.
+
+    Parameters
+    ----------
+    n : int
+        All rows, or groups.
+    alpha, rho : float in (0, 1)
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> [certification_rows(n, 0.05) for n in (100, 382, 1000, 5000, 50_000)]
+    [59, 124, 386, 1260, 9982]
+    """
+    owner = "certification_rows"
+    n = check_count("n", n, owner)
+    alpha, rho = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
+    most = max(floor_share(MOST_SHARE, n), 1)
+    affordable = largest_certifiable_errors(most, alpha, rho)
+    if affordable < 0:
+        least = largest_certifiable_errors(floor_share(MOST_SHARE_FOR_NONE, n) or 1, alpha, rho)
+        return most if least < 0 else int(rows_for_errors(0, alpha, rho))
+    if affordable > ENOUGH_ERRORS:
+        enough = int(rows_for_errors(ENOUGH_ERRORS, alpha, rho))
+        wanted = max(enough, floor_share(LEAST_SHARE, n))
+        affordable = largest_certifiable_errors(wanted, alpha, rho)
+    return int(rows_for_errors(affordable, alpha, rho))
+
+
+def floor_share(share: float, n: int) -> int:
+    """Return a share of n rows, rounded down; 0.15 of 20 is 3, whatever the last bit says."""
+    return math.floor(share * n + 1e-9)
 
 
 def binomial_cdf(k: NDArray[Any], n: NDArray[Any], p: ArrayLike) -> Any:

@@ -46,9 +46,9 @@ def train(
     Example: reliablenet train loans.csv --target default --alpha 0.02 --out model.rnet
     """
     import reliablenet as rn
+    from reliablenet.certificate.planning import MOST_SHARE
     from reliablenet.certificate.wording import verdict
     from reliablenet.cli.printing import certificate_lines, show, show_json
-    from reliablenet.data.folds import CERTIFICATION_LIMIT
     from reliablenet.data.tables import local_file, read_table
     from reliablenet.data.target import take_target
 
@@ -61,7 +61,7 @@ def train(
     model.fit(features, labels, groups=table[group] if group else None)
     model.save(out)
     found, acts = model.certificate_, model.threshold_ < float("inf")
-    lines = certificate_lines(found, share=CERTIFICATION_LIMIT) | {"model": str(out)}
+    lines = certificate_lines(found, share=MOST_SHARE) | {"model": str(out)}
     if report is not None:
         from reliablenet.report import model_page, write_page
 

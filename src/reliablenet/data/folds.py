@@ -17,15 +17,17 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing, check_random_state
 
 from reliablenet._checks import as_array, check_count, is_real, parameter_error
-from reliablenet.certificate.planning import rows_for_errors
+from reliablenet.certificate.planning import (
+    certification_rows,
+    floor_share,
+    largest_certifiable_errors,
+    rows_for_errors,
+)
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 FoldSizes = Literal["auto"] | Sequence[float]
 PAPER_SHARES = (0.70, 0.15, 0.15)  # of training, selection and certification
 SELECTION_SHARE = 0.15
-CERTIFICATION_SHARE = 0.15
-CERTIFICATION_LIMIT = 0.40
-AFFORDED_ERRORS = 3  # "auto" makes the certification fold large enough to afford these
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,12 @@ class Folds:
 
 
 def fold_counts(
-    n: int, fold_sizes: FoldSizes = "auto", alpha: float = 0.05, rho: float = 0.05
+    n: int,
+    fold_sizes: FoldSizes = "auto",
+    alpha: float = 0.05,
+    rho: float = 0.05,
+    *,
+    selection: bool = True,
 ) -> tuple[int, int, int]:
     """Return how many of n rows go to training, selection and certification.
 
@@ -65,11 +72,14 @@ def fold_counts(
     ----------
     n : int
     fold_sizes : "auto" or three shares that sum to 1
-        "auto" gives the certification fold 15 %, or as many rows as a certificate with three
-        errors needs, but at most 40 %; and the selection fold 15 %. Shares are rounded down for
-        training and selection, and certification takes the rest.
+        "auto" gives the certification fold what `certification_rows` says, 20 to 40 % in most
+        cases, and the selection fold 15 %. Shares are rounded down for training and selection, and
+        certification takes the rest.
     alpha, rho : float
         What the certificate is to promise.
+    selection : bool
+        False where nothing is chosen on a selection fold: then there is none, and its rows, or its
+        share, go to training.
 
     Returns
     -------
@@ -77,39 +87,51 @@ def fold_counts(
 
     Examples
     --------
-    >>> fold_counts(629, (0.70, 0.15, 0.15))
-    (440, 94, 95)
-    >>> fold_counts(569), fold_counts(100), fold_counts(50_000)
-    ((331, 85, 153), (45, 15, 40), (35000, 7500, 7500))
+    >>> fold_counts(629, (0.70, 0.15, 0.15)), fold_counts(629, (0.70, 0.15, 0.15), selection=False)
+    ((440, 94, 95), (534, 0, 95))
+    >>> fold_counts(569), fold_counts(569, selection=False), fold_counts(50_000)
+    ((276, 85, 208), (361, 0, 208), (32518, 7500, 9982))
     """
     n = check_count("n", n, "fold_counts", minimum=0)
     if _is_auto(fold_sizes):
-        selection = _floor(SELECTION_SHARE * n)
-        wanted = max(_floor(CERTIFICATION_SHARE * n), rows_for_errors(AFFORDED_ERRORS, alpha, rho))
-        certification = min(wanted, _floor(CERTIFICATION_LIMIT * n))
+        chosen = floor_share(SELECTION_SHARE, n)
+        certified = min(certification_rows(max(n, 1), alpha, rho), n - max(chosen, 1) - 2)
     else:
         shares = _check_shares(fold_sizes)
-        selection = max(_floor(shares[1] * n), 1)
-        certification = n - _floor(shares[0] * n) - selection
-    selection, certification = max(selection, 1), max(certification, 1)
-    train = n - selection - certification
+        chosen = max(floor_share(shares[1], n), 1)
+        certified = n - floor_share(shares[0], n) - chosen
+    chosen, certified = max(chosen, 1) if selection else 0, max(certified, 1)
+    train = n - chosen - certified
     if train < 2:
         raise InvalidDataError(
-            "Three folds need at least 4 rows, two of them for training; got n_samples = "
-            f"{n}, which leaves {max(train, 0)} for training. Give more rows or folds of your own."
+            f"{'Three' if selection else 'Two'} folds need at least {4 if selection else 3} rows, "
+            f"two of them for training; got n_samples = {n}, which leaves {max(train, 0)} for "
+            "training. Give more rows or folds of your own."
         )
-    return train, selection, certification
+    return train, chosen, certified
 
 
-def holdout_counts(n: int, fold_sizes: FoldSizes = "auto") -> tuple[int, int, int]:
+def holdout_counts(
+    n: int,
+    fold_sizes: FoldSizes = "auto",
+    alpha: float = 0.05,
+    rho: float = 0.05,
+    *,
+    selection: bool = True,
+) -> tuple[int, int, int]:
     """Return how many of n rows go to each fold if there is nothing to train.
 
     Parameters
     ----------
     n : int
     fold_sizes : "auto" or three shares that sum to 1
-        "auto" halves the rows; of three shares, that of training goes to the other two in
+        "auto" halves the rows, but leaves to selection what the certification fold does not need
+        for the errors that it affords; of three shares, that of training goes to the other two in
         proportion.
+    alpha, rho : float
+        What the certificate is to promise.
+    selection : bool
+        False where nothing is chosen on a selection fold: then all rows certify.
 
     Returns
     -------
@@ -117,19 +139,26 @@ def holdout_counts(n: int, fold_sizes: FoldSizes = "auto") -> tuple[int, int, in
 
     Examples
     --------
-    >>> holdout_counts(101), holdout_counts(1000, (0.4, 0.2, 0.4))
-    ((0, 50, 51), (0, 333, 667))
+    >>> holdout_counts(250), holdout_counts(250, selection=False)
+    ((0, 126, 124), (0, 0, 250))
+    >>> holdout_counts(1000, (0.4, 0.2, 0.4))
+    (0, 333, 667)
     """
+    if not selection and n >= 1:
+        return 0, 0, n
     if n < 2:
         raise InvalidDataError(
             f"Two folds, selection and certification, need at least 2 rows; got n_samples = {n}."
         )
     part = 0.5
     if not _is_auto(fold_sizes):
-        _, selection, certification = _check_shares(fold_sizes)
-        part = selection / (selection + certification)
-    count = min(max(_floor(part * n), 1), n - 1)
-    return 0, count, n - count
+        _, chosen, certified = _check_shares(fold_sizes)
+        part = chosen / (chosen + certified)
+    count = n - min(max(floor_share(part, n), 1), n - 1)
+    if _is_auto(fold_sizes):
+        affordable = largest_certifiable_errors(count, alpha, rho)
+        count = rows_for_errors(affordable, alpha, rho) if affordable >= 0 else count
+    return 0, n - count, count
 
 
 def cut_rows(
@@ -353,7 +382,7 @@ def cut_folds(
     --------
     >>> folds = cut_folds(np.zeros((1000, 2)), np.arange(1000) % 2, random_state=0)
     >>> len(folds.train), len(folds.selection), len(folds.certification)
-    (697, 150, 153)
+    (464, 150, 386)
     """
     rows = Fold(X if hasattr(X, "iloc") else as_array(X), _labels(y))
     parts = cut_parts(
@@ -424,10 +453,6 @@ def _whole_total(counts: Any) -> int:
         return sum(check_count("counts", count, "cut_rows", minimum=0) for count in counts)
     except (TypeError, InvalidParameterError):
         return -1
-
-
-def _floor(value: float) -> int:
-    return math.floor(value + 1e-9)  # 0.15 * 20 is 3 rows, whatever the last bit says
 
 
 def _is_auto(fold_sizes: Any) -> bool:
