@@ -141,11 +141,16 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         """Raise on a threshold that no score can be compared with."""
         check_threshold("threshold", threshold, type(self).__name__, len(self.classes_))
 
+    def _uses_selection(self) -> bool:
+        """Tell whether a selection fold has a part in training or in the rule; else none is cut."""
+        return True
+
     def _fold_counts(self, n: int, given: Sequence[bool]) -> tuple[int, int, int]:
         """Return how many of n rows go to each fold; what is given is not cut, but trained on."""
         counts = [n, 0, 0]
         if not all(given):
-            wanted = fold_counts(n, self.fold_sizes, self.alpha, self.rho)
+            uses = self._uses_selection()
+            wanted = fold_counts(n, self.fold_sizes, self.alpha, self.rho, selection=uses)
             counts[1:] = [
                 0 if there else count for there, count in zip(given, wanted[1:], strict=True)
             ]
@@ -354,7 +359,9 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         """
         X, labels, random = self._begin(train.X, train.y, classes)
         rows = Fold(X, class_indices(labels, classes, "fit"))
-        chosen = self._check_fold(selection, "selection")
+        chosen = selection  # there is none where nothing is chosen on it
+        if len(selection):
+            chosen = self._check_fold(selection, "selection")
         seed = int(random.randint(2**31 - 1))
         self._fit_folds(
             rows, chosen, seed, keep_selection=keep_selection or self._needs_selection()
