@@ -9,6 +9,8 @@ from typing import Any
 
 from scipy.stats import binomtest
 
+from reliablenet.metrics.paired import CLEAR, LIKELY, RESAMPLES
+
 RESULTS = Path(__file__).parents[1] / "results" / "guarantees"
 Record = dict[str, Any]
 
@@ -124,6 +126,78 @@ def guarantee_groups() -> str:
     return "\n".join(lines) + "\n"
 
 
+def guarantee_compare() -> str:
+    """Return false certificates of the best of many methods, and what each way hands out."""
+    records = _stored("compare")
+    sources: dict[tuple[int, str], dict[str, Record]] = {}
+    for record in records:
+        sources.setdefault((record["methods"], record["source"]), {})[record["way"]] = record
+    former, equal, new, fault = dict.fromkeys(record["way"] for record in records)
+    first = records[0]
+    intro = (
+        f"{first['n']} certification rows, alpha {first['alpha']:g}, rho {first['rho']:g}, "
+        f"{first['draws']:,} draws a line.\n\n"
+    )
+
+    def false(way: str) -> Callable[[Record], str]:
+        return lambda r: _share(r["ways"][way]["failures"], r["ways"][way]["draws"])
+
+    def handed_out(way: str) -> Callable[[Record], str]:
+        return lambda r: f"{r['ways'][way]['throughput']:.3f}"
+
+    return intro + _table(
+        {
+            "methods": lambda r: f"{r['methods']}",
+            "they are": lambda r: r["source"],
+            "`best()`: false": false(new),
+            f"{fault}: false": false(fault),
+            f"throughput {former}": handed_out(former),
+            equal: handed_out(equal),
+            "`best()`": handed_out(new),
+        },
+        [
+            {"methods": methods, "source": source, "ways": ways}
+            for (methods, source), ways in sources.items()
+        ],
+        left=("they are",),
+    )
+
+
+def guarantee_wording() -> str:
+    """Return how often one of two equal methods is called better."""
+    records = [record for record in _stored("wording") if record["equal"]]
+    rule = (
+        f"*Clearly* from {CLEAR:.0%} of {RESAMPLES:,} paired resamples on, *probably* from "
+        f"{LIKELY:.0%}. "
+    )
+    return rule + _count_line(records, "a line") + _wording(records)
+
+
+def guarantee_wording_power() -> str:
+    """Return how often the better of two methods is called so."""
+    records = [record for record in _stored("wording") if not record["equal"]]
+    return _count_line(records, "a line") + _wording(records)
+
+
+def _wording(records: Sequence[Record]) -> str:
+    def share(name: str) -> Callable[[Record], str]:
+        return lambda r: _percent(r[name], r["draws"])
+
+    return _table(
+        {
+            "n": lambda r: f"{r['n']:,}",
+            "alpha": lambda r: f"{r['alpha']:g}",
+            "methods": lambda r: r["pair"],
+            "clearly": share("clearly"),
+            "clearly or probably": share("said"),
+            "clearly, in 0.1": share("former_clearly"),
+            "either, in 0.1": share("former_said"),
+        },
+        records,
+        left=("methods",),
+    )
+
+
 def guarantee_copies() -> str:
     """Return twins and copies among the certification rows of the datasets."""
     return _table(
@@ -185,6 +259,7 @@ def _or_not_yet(part: Callable[[], str]) -> Callable[[], str]:
 PARTS = {
     part.__name__: _or_not_yet(part)
     for part in (
+        guarantee_compare,
         guarantee_copies,
         guarantee_fits,
         guarantee_groups,
@@ -192,5 +267,7 @@ PARTS = {
         guarantee_validity,
         guarantee_validity_all,
         guarantee_voids,
+        guarantee_wording,
+        guarantee_wording_power,
     )
 }

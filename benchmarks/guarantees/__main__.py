@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.guarantees import copies, fits, groups, ties, validity, voids
+from benchmarks.guarantees import compare, copies, fits, groups, ties, validity, voids, wording
 
 from reliablenet._files import write_atomically
 
@@ -23,6 +23,8 @@ SECTIONS: dict[str, Callable[[], Iterable[Any]]] = {
     "groups": lambda: [groups.run()],
     "voids": lambda: [voids.run()],
     "copies": lambda: [copies.run()],
+    "compare": lambda: [compare.run()],
+    "wording": lambda: [wording.run()],
     "fits": lambda: fits.run(done=stored("fits")),
 }
 

@@ -180,8 +180,8 @@ def _fitted(
     jitter: float = 0.0,
 ) -> Outcome:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", rn.NotCertifiedWarning)
-        warnings.simplefilter("ignore", rn.FoldWarning)  # that it warns is for the tests
+        for category in (rn.NotCertifiedWarning, rn.FoldWarning, rn.ReuseWarning):
+            warnings.simplefilter("ignore", category)  # that it warns is for the tests
         rule = rn.CertifiedThreshold(tree(leaf), ALPHA, RHO, random_state=0)
         rule.fit(X, y, groups=groups)
     new = band.sample(fresh)

@@ -19,13 +19,14 @@ def promises(seed: int) -> tuple[bool, bool]:
     t is ERROR * 2 (1 - t).
     """
     random = np.random.default_rng(seed)
-    fold = Fold(
-        random.uniform(0.5, 1.0, (ROWS, METHODS)), (random.random(ROWS) >= ERROR).astype(int)
+    selection, certification = (
+        Fold(random.uniform(0.5, 1.0, (ROWS, METHODS)), (random.random(ROWS) >= ERROR).astype(int))
+        for _ in range(2)
     )
     methods = {f"method {column}": Scores(column) for column in range(METHODS)}
-    found = rn.compare(
-        folds=Folds(fold, fold, fold), methods=methods, alpha=ALPHA, rho=RHO, resamples=1
-    )
+    folds = Folds(selection, selection, certification)
+    found = rn.compare(folds=folds, methods=methods, alpha=ALPHA, rho=RHO, resamples=1)
+    assert len(found.choice.divisors) == METHODS
 
     def broken(threshold: float) -> bool:
         return ERROR * 2 * (1 - max(threshold, 0.5)) > ALPHA if threshold < np.inf else False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,8 +17,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.validation import check_is_fitted
 
 import reliablenet as rn
+from reliablenet.certificate.scored import score_rows
 from reliablenet.data import Fold, Folds, SyntheticBand, cut_folds
-from reliablenet.methods.compare import default_methods
+from reliablenet.methods.compare import _selection_rows, default_methods
 
 BAND = SyntheticBand(seed=0).sample(3000)
 ALL = sorted(default_methods())
@@ -204,6 +206,134 @@ def test_tables_with_text_and_gaps_and_string_labels_of_ten_classes() -> None:
     methods = {"boosting": HistGradientBoostingClassifier(max_iter=20), "bayes": GaussianNB()}
     best = rn.compare(X, labels, methods=methods, alpha=0.1, resamples=20).best()
     assert set(best.model.decide(X[:50]).label) <= set(labels)
+
+
+class Refusing(GaussianNB):
+    """It trains, and refuses rows with a value above its limit."""
+
+    def __init__(self, limit: float = 1e6, priors: object = None, var_smoothing: float = 1e-9):
+        super().__init__(priors=priors, var_smoothing=var_smoothing)
+        self.limit = limit
+
+    def predict_proba(self, X):
+        if np.max(X) > self.limit:
+            raise RuntimeError("out of range")
+        return super().predict_proba(X)
+
+
+def with_an_outlier(fold: Fold, value: float) -> Fold:
+    X = np.array(fold.X)
+    X[0, 0] = value
+    return Fold(X, fold.y)
+
+
+def test_a_method_that_fails_in_training_needs_no_part_of_rho() -> None:
+    methods = {"broken": Broken(), "bayes": GaussianNB(), "nothing": object()}
+    comparison = rn.compare(BAND.X, BAND.y, methods=methods, resamples=10)
+    assert set(comparison.failures) == {"broken", "nothing"}
+    assert comparison.choice.divisors == {"bayes": 1}
+    assert comparison.best().certificate.rho == 0.05
+
+
+def test_a_method_that_fails_on_selection_rows_needs_no_part_of_rho() -> None:
+    cut = cut_folds(BAND.X, BAND.y, random_state=0)
+    folds = Folds(cut.train, with_an_outlier(cut.selection, 2e6), cut.certification)
+    methods = {"refusing": Refusing(), "bayes": GaussianNB()}
+    comparison = rn.compare(folds=folds, methods=methods, resamples=10)
+    assert comparison.failures == {"refusing": "RuntimeError: out of range"}
+    assert comparison.choice.divisors == {"bayes": 1}
+
+
+def test_a_method_that_fails_on_certification_rows_keeps_its_part_of_rho() -> None:
+    """Or the parts of the others would depend on the fold that certifies them."""
+    cut = cut_folds(BAND.X, BAND.y, random_state=0)
+    methods = {"refusing": Refusing(), "logistic": LogisticRegression(), "bayes": GaussianNB()}
+    whole = rn.compare(folds=cut, methods=methods, resamples=10)
+    folds = Folds(cut.train, cut.selection, with_an_outlier(cut.certification, 2e6))
+    broken = rn.compare(folds=folds, methods=methods, resamples=10)
+    assert broken.failures == {"refusing": "RuntimeError: out of range"}
+    assert broken.choice == whole.choice
+    # Naive Bayes is the same method as the one that failed, and cannot take its place.
+    assert whole.choice.family["bayes"] == "refusing"
+    assert broken.best().name in ("logistic", "")
+
+
+def test_a_method_that_cannot_read_certification_rows_might_have_been_the_favourite() -> None:
+    cut = cut_folds(BAND.X, BAND.y, random_state=0)
+    folds = Folds(cut.train, cut.selection, with_an_outlier(cut.certification, np.inf))
+    trees = HistGradientBoostingClassifier(max_iter=5)
+    methods = {"boosting": trees, "network": rn.ERMClassifier(epochs=1)}
+    comparison = rn.compare(folds=folds, methods=methods, resamples=10)
+    assert list(comparison.failures) == ["network"]
+    assert comparison.choice.favourite == "network"
+    assert comparison.choice.divisors == {"boosting": 2, "network": 2}
+
+
+def test_parts_of_rho_are_the_same_whatever_the_certification_fold_holds() -> None:
+    cut = cut_folds(BAND.X, BAND.y, random_state=0)
+    other = SyntheticBand(seed=0).sample(400)
+    again = Folds(cut.train, cut.selection, Fold(other.X, 1 - other.y))
+    methods = {
+        "logistic": LogisticRegression(),
+        "temperature": rn.TemperatureScaling(LogisticRegression()),
+        "bayes": GaussianNB(),
+    }
+    first, second = (
+        rn.compare(folds=folds, methods=methods, resamples=10) for folds in (cut, again)
+    )
+    assert first.choice == second.choice
+    assert first.choice.family["temperature"] == "logistic"  # the same ranking of two classes
+    for name, offer in first._offers.items():
+        assert offer.rho == first.choice.level(name, 0.05)
+
+
+def test_what_a_network_said_of_the_selection_fold_before_it_trained_on_it_decides() -> None:
+    """A method that learned the selection rows by heart keeps what it said of them before."""
+
+    class ByHeart(rn.CertifiedThreshold):
+        def _fit_folds(self, train, selection, seed, **more):
+            super()._fit_folds(train, selection, seed, **more)
+            outputs = self._outputs(selection.X)
+            rows = score_rows(outputs.proba, selection.y, owner="test")
+            self._selection_rows = replace(rows, wrong=np.ones(rows.n, bool))
+
+    for heart in (ByHeart(LogisticRegression()), rn.CertifiedThreshold(ByHeart(GaussianNB()))):
+        methods = {"heart": heart, "logistic": LogisticRegression(C=0.1)}
+        comparison = rn.compare(BAND.X, BAND.y, methods=methods, resamples=10)
+        assert comparison.choice.favourite == "logistic"
+    plain = {"heart": LogisticRegression(), "logistic": LogisticRegression(C=1e-9)}
+    assert rn.compare(BAND.X, BAND.y, methods=plain, resamples=10).choice.favourite == "heart"
+    # One that was given fitted keeps what it said of other rows, which is not about these.
+    fitted = ByHeart(LogisticRegression(), random_state=0).fit(BAND.X, BAND.y)
+    fresh = SyntheticBand(seed=0).sample(600)
+    given = {"heart": fitted, "poor": LogisticRegression(C=1e-9).fit(BAND.X, BAND.y)}
+    assert rn.compare(fresh.X, fresh.y, methods=given, resamples=10).choice.favourite == "heart"
+
+
+def test_of_no_selection_rows_nothing_is_known() -> None:
+    empty = Fold(BAND.X[:0], BAND.y[:0])
+    assert _selection_rows(rn.CertifiedThreshold(GaussianNB()), empty, given=False) is None
+
+
+def test_a_shared_fit_is_told_whether_a_rule_still_needs_the_selection_fold() -> None:
+    seen = {}
+
+    class Told(rn.ERMClassifier):
+        def _fit_folds(self, train, selection, seed, **more):
+            seen[self.epochs] = self._shares_selection
+            super()._fit_folds(train, selection, seed, **more)
+
+    alone, certified, tuned = Told(epochs=1), Told(epochs=2), Told(epochs=3)
+    methods = {
+        "alone": alone,
+        "certified": certified,
+        "threshold": rn.CertifiedThreshold(certified),
+        "tuned": tuned,
+        "temperature": rn.TemperatureScaling(tuned),
+    }
+    comparison = rn.compare(BAND.X, BAND.y, methods=methods, resamples=10)
+    assert not comparison.failures
+    assert seen == {1: False, 2: False, 3: True}
 
 
 def test_default_methods_hold_the_papers_and_boosting() -> None:

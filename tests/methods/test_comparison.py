@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,9 @@ from contract_helpers import Scores
 from matplotlib.figure import Figure
 
 import reliablenet as rn
+from reliablenet.certificate import largest_certifiable_errors
 from reliablenet.data import Fold, Folds
+from reliablenet.metrics.paired import LIKELY
 
 
 def folds(n: int = 2000, seed: int = 0) -> Folds:
@@ -34,31 +37,37 @@ def test_the_better_ranking_wins_clearly() -> None:
     best = comparison().best()
     assert best.name == "well"
     assert best.sureness > 0.99
-    assert str(best).startswith("Use well: within alpha = 0.05 it acts rightly on 0.")
-    assert "clearly more than badly" in best.sentence
-    assert "of 400 paired resamples" in best.sentence
+    assert best.chosen_among == 2
+    offer = best.certificate
+    assert best.sentence.startswith(
+        f"Use well: within alpha = 0.05 it acts rightly on {offer.throughput:.3f} of all rows (and acts "
+        f"on {offer.coverage:.3f}), certified as the best of 2 methods. Certified at the same level, badly "
+    )
+    assert "clearly less: well is ahead in" in best.sentence
+    assert "of 1,000 paired resamples" in best.sentence  # however many the intervals took
 
 
 def test_equals_are_called_equal() -> None:
     best = comparison(methods={"one": Scores(0), "two": Scores(2)}).best()
-    assert 0.4 < best.sureness < 0.8
-    assert "is as good for all that these rows can tell" in best.sentence
+    assert 0.4 < best.sureness < LIKELY
+    assert "as good for all that these rows can tell" in best.sentence
 
 
 def test_the_runner_up_is_the_next_rule_that_differs() -> None:
     methods = {"well": Scores(0), "same": Scores(0), "badly": Scores(1)}
     best = comparison(methods=methods).best()
     assert best.name == "well"  # as given where equal
-    assert "more than badly" in best.sentence
+    assert "badly acts rightly on" in best.sentence
+    assert "same" not in best.sentence.replace("the same level", "")
     alone = comparison(methods={"well": Scores(0), "same": Scores(0)}).best()
     assert np.isnan(alone.sureness)
-    assert alone.sentence.endswith("of all rows.")
+    assert alone.sentence.endswith(f"(and acts on {alone.certificate.coverage:.3f}).")
 
 
 def test_the_winner_is_certified_for_having_been_chosen() -> None:
     found = comparison()
     best, single = found.best(), found.results["well"]
-    assert best.certificate.rho == pytest.approx(0.05 / 2)
+    assert best.certificate.rho == 0.05 / 2
     assert best.certificate.certified
     assert best.certificate.errors < single.certificate.errors
     assert best.model.threshold_ == best.certificate.threshold > single.certificate.threshold
@@ -67,11 +76,70 @@ def test_the_winner_is_certified_for_having_been_chosen() -> None:
     assert single.model.threshold_ == single.certificate.threshold  # the method itself is as it was
 
 
-def test_failed_methods_count_among_those_tried() -> None:
-    methods = {"well": Scores(0), "badly": Scores(1), "failed": object(), "too": object()}
-    found = comparison(methods=methods)
-    assert len(found.failures) == 2
-    assert found.best().certificate.rho == pytest.approx(0.05 / 4)
+def test_methods_that_rank_alike_count_once_and_only_the_first_is_handed_out() -> None:
+    methods = {"badly": Scores(1), "well": Scores(0)}
+    single = comparison(methods=methods)
+    assert single.choice.divisors == {"badly": 2, "well": 2}
+    rules = {"conformal": rn.ConformalRiskControl(Scores(0)), "twin": Scores(0)}
+    found = comparison(methods=methods | rules)
+    assert found.choice.divisors == single.choice.divisors
+    assert found.best().certificate == single.best().certificate
+    assert found.best().chosen_among == 2
+    frame = found.frame()
+    assert frame["family"].to_dict() == {
+        "badly": "badly",
+        "well": "well",
+        "conformal": "well",
+        "twin": "well",
+    }
+    assert frame.loc["well", "choice_rho"] == 0.05 / 2
+    assert frame.loc["well", "choice_throughput"] == found.best().certificate.throughput
+    assert (
+        frame.loc[["conformal", "twin"], ["choice_rho", "choice_throughput"]].isna().all(axis=None)
+    )
+
+
+def test_the_winner_acts_rightly_on_most_rows_at_its_own_part_of_rho() -> None:
+    """The selection fold prefers one, the certification fold alone the other."""
+    fewer = largest_certifiable_errors(500, 0.05, 0.05 / 4) + 1
+    wrong = np.arange(500) < 60
+
+    def ranking(*parts: tuple[bool, int]) -> np.ndarray:
+        """Return scores: so many right or wrong rows at a time, from the highest down."""
+        left = {True: list(np.flatnonzero(wrong)), False: list(np.flatnonzero(~wrong))}
+        order = [left[kind].pop() for kind, count in parts for _ in range(count)]
+        score = np.empty(500)
+        score[order] = np.linspace(0.99, 0.6, 500)
+        return score
+
+    good, bad = ranking((False, 440), (True, 60)), ranking((True, 60), (False, 440))
+    third = ranking((True, 30), (False, 440), (True, 30))
+    steady = ranking((False, 250), (True, 60), (False, 190))  # 250 right, at any level
+    # 240 at a quarter of rho, 270 at all of it.
+    uneven = ranking((False, 240), (True, fewer), (False, 30), (True, 60 - fewer), (False, 170))
+    y = (~wrong).astype(int)
+    chosen = Fold(np.column_stack([good, bad, third]), y)
+    folds = Folds(chosen, chosen, Fold(np.column_stack([steady, uneven, third]), y))
+    methods = {"favourite": Scores(0), "other": Scores(1), "third": Scores(2)}
+    found = rn.compare(folds=folds, methods=methods, resamples=10)
+    assert found.choice.divisors == {"favourite": 2, "other": 4, "third": 4}
+    frame = found.frame()
+    assert frame["throughput"].to_dict() == {"other": 0.54, "favourite": 0.5, "third": 0.0}
+    assert frame.loc["other", "choice_throughput"] == 0.48
+    best = found.best()
+    assert (best.name, best.certificate.throughput) == ("favourite", 0.5)
+    assert (
+        "Settled on beforehand, other would act rightly on 0.540; at its own part of rho on 0.480."
+        in best.sentence
+    )
+
+
+def test_if_what_could_be_handed_out_failed_nothing_is() -> None:
+    found = comparison(methods={"well": Scores(0), "same": Scores(0)})
+    left = {"same": found.results["same"]}
+    best = replace(found, results=left, failures={"well": "failed"}, draws=found.draws[1:]).best()
+    assert (best.name, best.model, best.certificate, best.chosen_among) == ("", None, None, 1)
+    assert "those that could be handed out failed" in best.sentence
 
 
 def test_it_says_so_when_our_own_network_does_not_pay() -> None:
@@ -91,10 +159,10 @@ def test_it_says_so_when_our_own_network_does_not_pay() -> None:
     same = Folds(fold, fold, fold)
     best = rn.compare(folds=same, methods=methods, alpha=0.2, resamples=50).best()
     assert best.name == "reader"
-    assert "A network of ours (reliablenet) does not pay here" in best.sentence
+    assert "A network of ours (reliablenet) does not pay here: 1.000 less." in best.sentence
     del methods["most"]
     best = rn.compare(folds=same, methods=methods, alpha=0.2, resamples=50).best()
-    assert "more than reliablenet" in best.sentence  # said once
+    assert "reliablenet acts rightly on" in best.sentence  # said once
     assert "A network of ours" not in best.sentence
 
 
@@ -131,6 +199,8 @@ def test_a_stored_comparison_says_what_the_fresh_one_says() -> None:
         assert stored.evaluation == result.evaluation
         assert stored.curve.frame().equals(result.curve.frame())
         assert stored.curve.aurc == result.curve.aurc
+        assert stored.rows.commonest() == result.rows.commonest()
+    assert again.choice == found.choice
     assert list(again.plot().axes[0].get_yticks()) == list(found.plot().axes[0].get_yticks())
 
 
@@ -144,9 +214,11 @@ def test_learned_scores_and_undefined_measures_are_stored_too() -> None:
 
 def test_an_altered_comparison_is_refused() -> None:
     story = json.loads(comparison(resamples=10).to_json())
-    story["results"][0]["wrong"] = "0" * len(story["results"][0]["wrong"])
+    marks = story["results"][0]["wrong"]
+    story["results"][0]["wrong"] = "0" * len(marks)
     with pytest.raises(rn.InvalidDataError, match="'well' does not follow from its rows"):
         rn.Comparison.from_json(json.dumps(story))
+    story["results"][0]["wrong"] = marks
     story["draws"] = story["draws"][:1]
     with pytest.raises(rn.InvalidDataError, match="2 results, 2 names, 1 lines"):
         rn.Comparison.from_json(json.dumps(story))
@@ -156,3 +228,40 @@ def test_an_altered_comparison_is_refused() -> None:
         rn.Comparison.from_json("{}")
     with pytest.raises(rn.InvalidDataError, match="not the JSON of a comparison: JSONDecodeError"):
         rn.Comparison.from_json("hello")
+
+
+def test_altered_parts_of_rho_are_refused() -> None:
+    story = json.loads(comparison(resamples=10).to_json())
+    choice = {"divisors": {"well": 1, "badly": 2}, "family": {"well": "well", "badly": "badly"}}
+    for altered, message in (
+        (choice, "sum to rho at most"),
+        (choice | {"divisors": {"well": 1}}, r"need a part of rho; \['badly'\] have none"),
+        (choice | {"divisors": {"well": 1}, "family": {}}, "choice of a comparison must be among"),
+        (
+            {"divisors": {"x": 1}, "family": {"well": "x", "badly": "x", "x": "x"}},
+            "choice of a comparison must be among its methods",
+        ),
+        ({"divisors": []}, "not the JSON of a comparison: TypeError"),
+        ({"divisors": [], "family": {}}, "not the JSON of a comparison: AttributeError"),
+    ):
+        with pytest.raises(rn.InvalidDataError, match=message):
+            rn.Comparison.from_json(json.dumps(story | {"choice": altered}))
+
+
+def test_the_first_format_is_read_with_all_methods_counting_alike() -> None:
+    methods = {"badly": Scores(1), "well": Scores(0), "twin": Scores(0), "failed": object()}
+    found = comparison(methods=methods, resamples=10)
+    story = json.loads(found.to_json()) | {"format": "reliablenet-comparison/1"}
+    del story["choice"]
+    for result in story["results"]:
+        del result["truth"]
+    again = rn.Comparison.from_json(json.dumps(story))
+    assert again.choice.divisors == dict.fromkeys(["well", "twin", "badly", "failed"], 4)
+    best = again.best()
+    assert best.name == "well"
+    assert (best.certificate.rho, best.chosen_among) == (0.05 / 4, 4)
+    assert "badly acts rightly on" in best.sentence  # not the twin, which is as good in every draw
+    pd.testing.assert_series_equal(again.frame()["throughput"], found.frame()["throughput"])
+    assert again.results["well"].evaluation == found.results["well"].evaluation
+    assert again.to_json() != json.dumps(story)
+    assert rn.Comparison.from_json(again.to_json()).best().sentence == best.sentence

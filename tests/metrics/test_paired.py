@@ -7,8 +7,16 @@ import pytest
 
 from reliablenet.certificate import certified_threshold
 from reliablenet.certificate.scored import ScoredRows
+from reliablenet.certificate.threshold import judge
 from reliablenet.metrics import paired
-from reliablenet.metrics.paired import resample_certified_throughput
+from reliablenet.metrics.paired import (
+    CLEAR,
+    LIKELY,
+    RESAMPLES,
+    Contest,
+    hold_contest,
+    resample_certified_throughput,
+)
 
 
 def rules_of(n: int, seed: int, digits: int) -> list[ScoredRows]:
@@ -81,3 +89,55 @@ def test_the_size_of_a_chunk_changes_nothing(monkeypatch) -> None:
     monkeypatch.setattr(paired, "CHUNK_ENTRIES", 1)  # fewer than the rows of one resample
     single = resample_certified_throughput(rules, 0.1, 0.05, 50, np.random.RandomState(0))
     np.testing.assert_array_equal(whole, single)
+
+
+def contest_of(**draws: list[float]) -> Contest:
+    """Return a contest that "a" has won, with these throughputs in the resamples."""
+    return Contest(
+        "a",
+        {name: float(np.mean(values)) for name, values in draws.items()},
+        {name: np.array(values, float) for name, values in draws.items()},
+    )
+
+
+def test_sureness_is_the_share_of_resamples_won_and_half_of_the_ties() -> None:
+    contest = contest_of(a=[3, 3, 3, 3], b=[2, 2, 3, 4], c=[3, 3, 3, 3])
+    assert contest.sureness("b") == (2 + 0.5) / 4
+    assert contest.sureness("c") == contest.sureness("a") == 0.5
+    assert contest.resamples == 4
+
+
+def test_words_begin_where_they_are_calibrated() -> None:
+    for share, word in ((CLEAR, "clearly"), (LIKELY, "probably"), (0.5, "")):
+        won = round(share * 1000)
+        exact, less = (
+            contest_of(a=[1] * 1000, b=[0] * count + [2] * (1000 - count))
+            for count in (won, won - 1)
+        )
+        assert exact.word("b") == word
+        assert less.word("b") != word or not word
+    assert 0.5 < LIKELY < CLEAR < 1
+
+
+def test_the_runner_up_is_the_best_that_differs() -> None:
+    contest = contest_of(a=[3, 3], twin=[3, 3], b=[1, 2], c=[2, 2], d=[2, 2])
+    assert contest.runner_up() == "c"
+    assert contest_of(a=[3, 3], twin=[3, 3]).runner_up() is None
+    assert contest_of(a=[3, 3], ahead=[4, 4]).runner_up() == "ahead"
+
+
+@pytest.mark.parametrize(("alpha", "rho"), [(0.1, 0.05), (0.05, 0.0125), (0.02, 0.05)])
+def test_a_contest_is_held_at_one_level_for_all(alpha, rho) -> None:
+    rules = dict(zip("abc", rules_of(300, seed=1, digits=2), strict=True))
+    contest = hold_contest("b", rules, alpha, rho)
+    for name, rule in rules.items():
+        found = judge(rule, alpha, rho)
+        assert contest.throughput[name] == pytest.approx(found.throughput * found.certified)
+    again = hold_contest("b", rules, alpha, rho)
+    assert contest.resamples == RESAMPLES
+    for name, draws in contest.draws.items():
+        np.testing.assert_array_equal(draws, again.draws[name])
+    first = resample_certified_throughput(
+        list(rules.values()), alpha, rho, RESAMPLES, np.random.RandomState(0)
+    )
+    np.testing.assert_array_equal(np.array(list(contest.draws.values())), first)

@@ -67,7 +67,8 @@ def test_a_model_page_says_it_all(model, rows, comparison) -> None:
 def test_the_best_of_a_comparison_is_certified_for_having_been_chosen(comparison) -> None:
     best = comparison.best()
     said = words(model_page(best.model, comparison=comparison))
-    assert "acted on wrongly, with 98.75 % confidence" in said
+    level = text.confidence(best.certificate.rho).replace(text.NARROW, " ")
+    assert f"acted on wrongly, with {level} confidence" in said
     assert "The fold was given by itself, and rows are numbered within it" in said
 
 
@@ -146,9 +147,10 @@ def test_a_comparison_page_is_the_same_from_json(comparison) -> None:
     said = words(page)
     best = comparison.best()
     assert best.sentence.split(". ")[0] in said.replace("&lt;", "<").replace("&gt;", ">")
-    assert (
-        f"The best of 4 is certified for having been chosen: at {98.75} % instead of 95 %" in said
-    )
+    level = text.confidence(best.certificate.rho).replace(text.NARROW, " ")
+    assert f"chosen among {best.chosen_among} methods on the very rows that certify it" in said
+    assert f"this one at {level} instead of 95 %, and the best of them holds at 95 %" in said
+    assert f"In the choice certified at {level}" in said
     assert "broken. InvalidParameterError: `estimator`" in said
     for result in comparison.results.values():
         assert text.percent(result.certified_throughput) in page

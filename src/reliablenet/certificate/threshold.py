@@ -244,11 +244,6 @@ def check_threshold_value(threshold: Any, owner: str) -> None:
         raise parameter_error("threshold", owner, "be a number", threshold)
 
 
-def certify_monotone(rows: ScoredRows, alpha: float, rho: float) -> Certificate:
-    """Do what `certified_threshold` does, for rows that were checked and scored before."""
-    return judge(rows, alpha, rho)
-
-
 def _drawn(rows: ScoredRows, groups: Any, seed: int, owner: str) -> tuple[ScoredRows, Unit]:
     """Return the rows that count, one of each group if there are any, and what a row stands for."""
     if groups is None:

@@ -7,7 +7,8 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,17 +21,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
 from reliablenet._checks import check_count, check_fraction, parameter_error
-from reliablenet.certificate import certify
-from reliablenet.certificate.scored import score_rows
-from reliablenet.certificate.threshold import certify_monotone
-from reliablenet.data.folds import Folds, cut_folds
+from reliablenet.certificate import Certificate, Provenance
+from reliablenet.certificate.record import Unit
+from reliablenet.certificate.scored import ScoredRows
+from reliablenet.certificate.threshold import judge
+from reliablenet.data.folds import Fold, Folds, cut_folds
 from reliablenet.data.tabular import TabularEncoder
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 from reliablenet.methods.base import SelectiveClassifier
+from reliablenet.methods.choice import share_rho
 from reliablenet.methods.comparison import Comparison, MethodResult
 from reliablenet.methods.deep_gamblers import DeepGamblersClassifier
 from reliablenet.methods.erm import ERMClassifier
+from reliablenet.methods.fold_warnings import warn_of_reuse
 from reliablenet.methods.inputs import check_labels
+from reliablenet.methods.ledger import closed, count_uses
 from reliablenet.methods.posthoc import (
     CertifiedThreshold,
     ConfidenceThreshold,
@@ -40,7 +45,6 @@ from reliablenet.methods.posthoc import (
 from reliablenet.methods.reliable import ReliableClassifier
 from reliablenet.methods.selectivenet import SelectiveNetClassifier
 from reliablenet.methods.wrapping import WrappingClassifier
-from reliablenet.metrics import evaluate, risk_coverage_curve
 from reliablenet.metrics.paired import resample_certified_throughput
 
 Method = tuple[str, SelectiveClassifier]
@@ -99,7 +103,7 @@ def compare(
     fold_sizes : "auto" or three shares
         Where folds are cut from X and y.
     resamples : int
-        Paired bootstrap resamples of the certification fold, which tell how sure the order is.
+        Paired bootstrap resamples of the certification fold, for the intervals in the frame.
     n_jobs : int, optional
         Methods fitted at the same time, each in a process of its own with one thread; -1 for all
         cores. Bits are those of one process with one thread (``torch.set_num_threads(1)``).
@@ -141,34 +145,33 @@ def compare(
     elif not isinstance(folds, Folds):
         raise parameter_error("folds", owner, "be a Folds record", type(folds).__name__)
     families = _group(_prepare(chosen, alpha, rho, int(random.randint(2**31 - 1))))
-    results: dict[str, MethodResult] = {}
-    failures: dict[str, str] = {}
+    fits, unit = _Fits(), "row" if groups is None else "group"
     jobs = effective_n_jobs(n_jobs)
     fit = _fit_group if jobs == 1 else _fit_group_on_one_thread
     work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-        delayed(fit)(family, folds, alpha, rho) for family in families
+        delayed(fit)(family, folds, unit, alpha, rho) for family in families
     )
     with _progress(families, jobs, verbose) as show:
-        for done, failed in work:
-            results |= {result.name: result for result in done}
-            failures |= failed
-            show([*results, *failures])
-    if not results:
-        stories = "; ".join(f"{name}: {story}" for name, story in failures.items())
+        for done in work:
+            fits.add(done)
+            show([*fits.results, *fits.failures])
+    if not fits.results:
+        stories = "; ".join(f"{name}: {story}" for name, story in fits.failures.items())
         raise InvalidDataError(f"No method could be fitted. {stories}")
-    listed = [results[name] for name in chosen if name in results]
-    for result in listed:
-        result.model.grouped_ = groups is not None
+    listed = [fits.results[name] for name in chosen if name in fits.results]
+    listed = _count_looks(listed)
     listed.sort(key=lambda result: -result.certified_throughput)  # stable: as given where equal
     draws = resample_certified_throughput(
         [result.rows for result in listed], alpha, rho, resamples, random
     )
+    seen = {name: fits.selection[name] for name in chosen if name in fits.selection}
     return Comparison(
         alpha,
         rho,
         {result.name: result for result in listed},
-        {name: failures[name] for name in chosen if name in failures},
+        {name: fits.failures[name] for name in chosen if name in fits.failures},
         draws,
+        share_rho(seen, alpha, rho, len(folds.certification)),
     )
 
 
@@ -260,89 +263,160 @@ def _group(methods: dict[str, SelectiveClassifier]) -> list[list[Method]]:
     return list(groups.values())
 
 
+@dataclass
+class _Fits:
+    """What became of methods.
+
+    Attributes
+    ----------
+    results, failures
+        By name.
+    selection : dict of str to ScoredRows or None
+        The selection fold as each method sees it that needs a part of rho. A method that fails with
+        training and selection rows alone can never be handed out, whatever the certification fold
+        holds, and needs none. One that fails once the certification fold is there keeps its part, or
+        the parts of the others would depend on that fold; None if it was not even trained.
+    """
+
+    results: dict[str, MethodResult] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    selection: dict[str, ScoredRows | None] = field(default_factory=dict)
+
+    def add(self, more: _Fits) -> None:
+        self.results |= more.results
+        self.failures |= more.failures
+        self.selection |= more.selection
+
+
+def _count_looks(results: list[MethodResult]) -> list[MethodResult]:
+    """Write one entry for all methods into the ledger: the choice among them is allowed for."""
+    seen = results[0].model.seen_
+    models = "".join(_made(result.certificate).model for result in results)
+    uses = count_uses(None if seen is None else seen.certified, models)
+    warn_of_reuse(uses)
+    for result in results:
+        certificate = result.model.certificate_
+        made = replace(_made(certificate), uses=uses)
+        result.model.certificate_ = replace(certificate, provenance=made)
+    return [
+        replace(
+            result,
+            certificate=replace(
+                result.certificate,
+                provenance=replace(
+                    _made(result.model.certificate_), model=_made(result.certificate).model
+                ),
+            ),
+        )
+        for result in results
+    ]
+
+
+def _made(certificate: Certificate) -> Provenance:
+    return certificate.provenance or Provenance()
+
+
 def _fit_group_on_one_thread(
-    group: list[Method], folds: Folds, alpha: float, rho: float
-) -> tuple[list[MethodResult], dict[str, str]]:
+    group: list[Method], folds: Folds, unit: Unit, alpha: float, rho: float
+) -> _Fits:
     """Do what `_fit_group` does, in a process beside others: more threads would wait for each other."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return _fit_group(group, folds, alpha, rho)
+        return _fit_group(group, folds, unit, alpha, rho)
     finally:
         torch.set_num_threads(threads)
 
 
-def _fit_group(
-    group: list[Method], folds: Folds, alpha: float, rho: float
-) -> tuple[list[MethodResult], dict[str, str]]:
+def _fit_group(group: list[Method], folds: Folds, unit: Unit, alpha: float, rho: float) -> _Fits:
     """Fit methods that share a classifier, one training for all; a failure stays with its method."""
-    done: list[MethodResult] = []
-    failures: dict[str, str] = {}
+    fits, held = _Fits(), folds.certification
+    # of a fold that has one row of each group, each row is a group
+    certification = held if unit == "row" else (held.X, held.y, np.arange(len(held)))
     shared, shared_seconds = None, 0.0
-    for name, method in group:
+    for number, (name, method) in enumerate(group):
         wraps = isinstance(method, WrappingClassifier)
+        given = wraps and shared is None and method._is_trained()
         if wraps and shared is not None:
-            method.estimator = shared
+            method.estimator, method._shares_fit = shared, True
+        method._shares_selection = _selection_still_needed(group[number + 1 :])
         start = time.perf_counter()
+        rows, fitted, opened = None, False, False
         try:
-            with warnings.catch_warnings(record=True) as caught:
+            with warnings.catch_warnings(record=True) as caught, closed():
                 warnings.simplefilter("always")
                 method.fit(
                     folds.train.X,
                     folds.train.y,
                     selection=folds.selection,
-                    certification=folds.certification,
+                    certification=certification,
                 )
-                seconds = time.perf_counter() - start
+                seconds, fitted = time.perf_counter() - start, True
                 notes = tuple(str(warning.message) for warning in caught)
-                result = _measure(name, method, folds, alpha, rho, shared_seconds + seconds, notes)
-            done.append(result)
+                rows = _selection_rows(method, folds.selection, given)
+                opened = True
+                taken = shared_seconds + seconds
+                result = _measure(name, method, held, unit, alpha, rho, taken, notes)
+            fits.results[name] = result
             if shared is None:
                 shared, shared_seconds = method.estimator_ if wraps else method, seconds
         except Exception as error:  # whatever a method raises, the others go on
-            failures[name] = f"{type(error).__name__}: {error}"
-    return done, failures
+            fits.failures[name] = f"{type(error).__name__}: {error}"
+            # `fit` sets this threshold last before it opens the certification fold.
+            if not fitted and hasattr(method, "selection_threshold_"):
+                opened = True
+                with suppress(Exception), warnings.catch_warnings(action="ignore"):
+                    rows = _selection_rows(method, folds.selection, given)
+        if opened:
+            fits.selection[name] = rows
+    return fits
+
+
+def _selection_still_needed(later: list[Method]) -> bool:
+    """Tell whether a rule around a fit that is to be shared computes something on the selection fold.
+
+    The fit must then leave that fold alone: a rule may not be computed on rows that trained its model.
+    """
+    return any(not isinstance(method, CertifiedThreshold) for _, method in later)
+
+
+def _selection_rows(method: SelectiveClassifier, fold: Fold, given: bool) -> ScoredRows | None:
+    """Return the selection fold as a method sees it, with labels for predictions; None if it is empty.
+
+    A network that was trained on these rows in the end looks better there than it is. It keeps what
+    it said of them before, and so does the classifier in a certified threshold, unless it was given
+    fitted: then what it keeps is about other rows.
+    """
+    if len(fold) == 0:
+        return None
+    source: Any = method
+    kept: ScoredRows | None = getattr(source, "_selection_rows", None)
+    while kept is None and isinstance(source, CertifiedThreshold) and not given:
+        source = source.estimator_
+        kept = getattr(source, "_selection_rows", None)
+    source, rows = (method, method.score_rows(fold.X, fold.y)) if kept is None else (source, kept)
+    return replace(rows, predicted=np.asarray(source.classes_)[rows.predicted])
 
 
 def _measure(
     name: str,
     method: SelectiveClassifier,
-    folds: Folds,
+    held: Fold,
+    unit: Unit,
     alpha: float,
     rho: float,
     seconds: float,
     notes: tuple[str, ...],
 ) -> MethodResult:
     """Open the certification fold for one fitted method."""
-    outputs = method._checked_outputs(folds.certification.X)
-    score, y = outputs.score, folds.certification.y
-    rows = score_rows(outputs.proba, y, score=score, classes=method.classes_, owner=name)
-    found = certify_monotone(rows, alpha, rho)
-    fixed = None
+    rows, fixed = method.score_rows(held.X, held.y), None
     if not isinstance(method, CertifiedThreshold):
         given = (
             method.selection_threshold_ if isinstance(method.threshold, str) else method.threshold
         )
-        fixed = certify(
-            outputs.proba, y, float(given), alpha, rho, score=score, classes=method.classes_
-        )
-    return MethodResult(
-        name=name,
-        model=method,
-        rule=fixed,
-        certificate=found,
-        evaluation=evaluate(
-            outputs.proba,
-            y,
-            accepted=rows.score >= found.threshold,
-            score=score,
-            classes=method.classes_,
-            alpha=alpha,
-        ),
-        curve=risk_coverage_curve(outputs.proba, y, score=score, classes=method.classes_),
-        rows=rows,
-        seconds=seconds,
-        notes=notes,
+        fixed = judge(rows, alpha, rho, float(given), unit=unit)
+    return MethodResult.of(
+        name, rows, alpha, rho, unit, model=method, rule=fixed, seconds=seconds, notes=notes
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,25 +13,33 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from reliablenet.certificate import Certificate
+from reliablenet.certificate import Certificate, Provenance, wording
+from reliablenet.certificate.record import Unit
 from reliablenet.certificate.scored import ScoredRows
-from reliablenet.certificate.threshold import certify_monotone
+from reliablenet.certificate.threshold import judge
 from reliablenet.errors import InvalidDataError, MissingExtraError, ReliableNetError
 from reliablenet.methods.base import SelectiveClassifier
-from reliablenet.metrics import Evaluation, Interval, RiskCoverageCurve, risk_coverage_curve
+from reliablenet.methods.choice import Choice
+from reliablenet.metrics import (
+    Evaluation,
+    Interval,
+    RiskCoverageCurve,
+    evaluate,
+    risk_coverage_curve,
+)
 from reliablenet.metrics.curves import COLOURS
+from reliablenet.metrics.paired import Contest, hold_contest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-CLEAR, LIKELY = 0.95, 0.8  # shares of resamples from which we speak of a clear or likely winner
 LEVEL = 0.95
-FORMAT = "reliablenet-comparison/1"
+FORMAT, FIRST_FORMAT = "reliablenet-comparison/2", "reliablenet-comparison/1"
 
 
 @dataclass(frozen=True)
 class MethodResult:
-    """One method on the certification fold.
+    """One method on the certification fold. `MethodResult.of` derives it from scored rows.
 
     Attributes
     ----------
@@ -71,10 +79,25 @@ class MethodResult:
             ours = (c for c in type(self.model).__mro__ if c.__module__.startswith("reliablenet."))
             object.__setattr__(self, "kind", next(ours).__name__)
 
+    @classmethod
+    def of(
+        cls, name: str, rows: ScoredRows, alpha: float, rho: float, unit: Unit = "row", **more: Any
+    ) -> MethodResult:
+        """Return what scored rows say about a method; the fields that they do not tell come beside."""
+        found = judge(rows, alpha, rho, unit=unit)
+        return cls(
+            name=name,
+            certificate=found,
+            evaluation=evaluate(rows, accepted=rows.score >= found.threshold, alpha=alpha),
+            curve=risk_coverage_curve(rows),
+            rows=rows,
+            **more,
+        )
+
     @property
     def certified_throughput(self) -> float:
         """Share of rows that are acted on and right at the certified threshold; 0 without one."""
-        return self.certificate.throughput if self.certificate.certified else 0.0
+        return _worth(self.certificate)
 
 
 @dataclass(frozen=True)
@@ -86,19 +109,24 @@ class Recommendation:
     name : str
         Empty if no method can be certified.
     model : SelectiveClassifier or None
-        A copy of the fitted method whose threshold and certificate allow for the choice: among M
-        methods each is certified at rho / M, so that the best of them holds at rho. None also in a
-        comparison that was read from JSON.
+        A copy of the fitted method whose threshold and certificate allow for the choice: each
+        method is certified at its own part of rho (see `Choice`), so that the best of them holds at
+        rho. None also in a comparison that was read from JSON.
     certificate : Certificate or None
         That of ``model``.
+    chosen_among : int
+        Methods that could have been handed out instead, itself included; those that rank rows alike
+        count as one.
     sureness : float
-        Share of paired resamples of the certification fold in which it beats the runner-up.
+        Share of paired resamples of the certification fold in which it beats the runner-up, if both
+        are certified at its own part of rho.
     sentence : str
     """
 
     name: str
     model: SelectiveClassifier | None
     certificate: Certificate | None
+    chosen_among: int
     sureness: float
     sentence: str
 
@@ -119,6 +147,8 @@ class Comparison:
         What went wrong with the methods that could not be fitted.
     draws : array of shape (methods, resamples)
         Certified throughput in paired resamples of the certification fold, in the order of results.
+    choice : Choice
+        Which methods may be handed out and at what part of rho, fixed on the selection fold.
     """
 
     alpha: float
@@ -126,6 +156,7 @@ class Comparison:
     results: dict[str, MethodResult]
     failures: dict[str, str]
     draws: NDArray[np.float64]
+    choice: Choice
 
     def frame(self) -> pd.DataFrame:
         """Return one row a method, best first, failed ones last.
@@ -133,7 +164,9 @@ class Comparison:
         ``throughput`` and the columns beside it are those of the certified threshold; the columns
         that begin with ``rule`` are those of the rule fixed beforehand, NaN where there is none.
         ``rule_within_alpha`` only compares the observed JCW with alpha; ``rule_certified`` is the
-        certificate.
+        certificate. All of these hold for a method that was settled on before. `best` chooses by
+        ``choice_throughput``, that of the certificate at ``choice_rho``; both are NaN for a method
+        that ``family`` stands for.
         """
         table = pd.DataFrame(
             [self._row(result) for result in self.results.values()],
@@ -165,6 +198,10 @@ class Comparison:
             row[f"rule_{name}"] = math.nan if rule is None else getattr(rule, name)
         for name in ("accuracy", "ece", "aurc", "excess_aurc"):
             row[name] = getattr(result.evaluation, name)
+        offer = self._offers.get(result.name)
+        row["family"] = self.choice.family[result.name]
+        row["choice_rho"] = math.nan if offer is None else offer.rho
+        row["choice_throughput"] = math.nan if offer is None else _worth(offer)
         return row | {"seconds": result.seconds}
 
     @cached_property
@@ -174,70 +211,108 @@ class Comparison:
         bounds = np.quantile(self.draws, [tail, 1.0 - tail], axis=1).T.tolist()
         return {name: Interval(*pair) for name, pair in zip(self.results, bounds, strict=True)}
 
+    @cached_property
+    def _offers(self) -> dict[str, Certificate]:
+        """What each method that may be handed out is certified for, at its own part of rho."""
+        among = len(self.choice.divisors)
+        return {
+            name: judge(
+                result.rows,
+                self.alpha,
+                self.choice.level(name, self.rho),
+                unit=result.certificate.unit,
+                provenance=replace(
+                    result.certificate.provenance or Provenance(), chosen_among=among
+                ),
+            )
+            for name, result in self.results.items()
+            if name in self.choice.divisors
+        }
+
+    @cached_property
+    def _contest(self) -> Contest:
+        """How the best offer fares against the others, if all are certified at its level."""
+        offers = self._offers
+        winner = max(offers, key=lambda name: _worth(offers[name]))
+        rows = {name: self.results[name].rows for name in offers}
+        return hold_contest(winner, rows, self.alpha, offers[winner].rho)
+
     def best(self) -> Recommendation:
         """Return the method with the largest certified throughput, ready to use.
 
-        Its certificate is that of the best of all methods tried here, failed ones included, and not
-        the one in the frame, which holds for a single method chosen before.
+        Its certificate is not the one in the frame, which holds for a method settled on before: every
+        method that may be handed out is certified at its own part of rho, fixed on the selection fold,
+        and the one that then acts rightly on most rows is chosen. The best of them holds at rho.
         """
-        results = list(self.results.values())
-        winner = results[0]
-        tried = len(results) + len(self.failures)
-        corrected = certify_monotone(winner.rows, self.alpha, self.rho / tried)
-        if not corrected.certified or winner.certified_throughput == 0.0:
-            reason = "it acts rightly on no row" if corrected.certified else corrected.reason
-            sentence = (
-                f"No method can be recommended: the best of {tried} is {winner.name}, and {reason}."
-            )
-            return Recommendation("", None, None, math.nan, sentence)
+        among = len(self.choice.divisors)
+        if not self._offers:
+            return self._nothing("those that could be handed out failed on the certification fold")
+        contest = self._contest
+        winner, offer = self.results[contest.winner], self._offers[contest.winner]
+        if _worth(offer) == 0.0:
+            reason = "it acts rightly on no row" if offer.certified else offer.reason
+            return self._nothing(f"the best of {among} is {winner.name}, and {reason}")
         model = copy.copy(winner.model)
         if model is not None:
-            model._adopt(corrected)
-        rival = self._runner_up()
-        sureness = math.nan if rival is None else self._sureness(rival)
-        second = None if rival is None else results[rival]
-        sentence = self._sentence(winner, second, sureness) + self._on_our_own(winner, second)
-        return Recommendation(winner.name, model, corrected, sureness, sentence)
-
-    def _runner_up(self) -> int | None:
-        """Return the next method that differs; rules around one classifier may rank rows alike."""
-        for number in range(1, len(self.draws)):
-            if not np.array_equal(self.draws[0], self.draws[number]):
-                return number
-        return None
-
-    def _sureness(self, rival: int) -> float:
-        """Return the share of resamples in which the first beats a rival; a tie counts half."""
-        difference = self.draws[0] - self.draws[rival]
-        return float(((difference > 0).mean() + (difference >= 0).mean()) / 2)
-
-    def _sentence(self, winner: MethodResult, rival: MethodResult | None, sureness: float) -> str:
-        start = (
-            f"Use {winner.name}: within alpha = {self.alpha:g} it acts rightly on "
-            f"{winner.certified_throughput:.3f} of all rows"
+            model._adopt(offer)
+        rival = contest.runner_up()
+        sureness = math.nan if rival is None else contest.sureness(rival)
+        sentence = (
+            self._on_winner(winner, offer)
+            + self._on_rival(contest, rival)
+            + self._on_first(winner)
+            + self._on_our_own(contest, rival)
         )
-        if rival is None:
-            return f"{start}."
-        gain = winner.certified_throughput - rival.certified_throughput
-        shares = f"ahead in {sureness:.1%} of {self.draws.shape[1]:,} paired resamples"
-        if sureness >= LIKELY:
-            word = "clearly" if sureness >= CLEAR else "probably"
-            return f"{start}, {word} more than {rival.name}, by {gain:.3f} ({shares})."
+        return Recommendation(winner.name, model, offer, among, sureness, sentence)
+
+    def _nothing(self, reason: str) -> Recommendation:
+        sentence = f"No method can be recommended: {reason}."
+        return Recommendation("", None, None, len(self.choice.divisors), math.nan, sentence)
+
+    def _on_winner(self, winner: MethodResult, offer: Certificate) -> str:
+        among = len(self.choice.divisors)
+        chosen = f", certified as the best of {among} methods" if among > 1 else ""
+        worth = f" It is worth nothing: {wording.emptiness(offer)}." if offer.empty else ""
+        rows = "rows" if offer.unit == "row" else "groups, one row of each"
         return (
-            f"{start}, but {rival.name} with {rival.certified_throughput:.3f} is as good for all "
-            f"that these rows can tell ({shares})."
+            f"Use {winner.name}: within alpha = {self.alpha:g} it acts rightly on "
+            f"{offer.throughput:.3f} of all {rows} (and acts on {offer.coverage:.3f}){chosen}.{worth}"
         )
 
-    def _on_our_own(self, winner: MethodResult, second: MethodResult | None) -> str:
-        """Say how our own network fared, if it took part and was not spoken of yet."""
-        ours = [r for r in self.results.values() if r.kind == "ReliableClassifier"]
-        if not ours or ours[0] is winner or ours[0] is second:
+    def _on_rival(self, contest: Contest, rival: str | None) -> str:
+        """Say how sure the choice is: both methods certified at the level of the winner."""
+        if rival is None:
             return ""
-        loss = winner.certified_throughput - ours[0].certified_throughput
-        place = list(self.results).index(ours[0].name)
-        if self._sureness(place) < LIKELY:
-            return f" A network of ours ({ours[0].name}) shows no gain here."
-        return f" A network of ours ({ours[0].name}) does not pay here: {loss:.3f} less."
+        word = contest.word(rival)
+        verdict = f"{word} less" if word else "as good for all that these rows can tell"
+        return (
+            f" Certified at the same level, {rival} acts rightly on {contest.throughput[rival]:.3f}, "
+            f"{verdict}: {contest.winner} is ahead in {contest.sureness(rival):.1%} of "
+            f"{contest.resamples:,} paired resamples."
+        )
+
+    def _on_first(self, winner: MethodResult) -> str:
+        """Say why the first in the frame is not the one to use, where it is another."""
+        first = next(iter(self.results.values()))
+        name = self.choice.family[first.name]
+        if name == winner.name or first.certified_throughput == winner.certified_throughput:
+            return ""
+        offered = f"on {_worth(self._offers[name]):.3f}" if name in self._offers else "on none"
+        return (
+            f" Settled on beforehand, {first.name} would act rightly on "
+            f"{first.certified_throughput:.3f}; at its own part of rho {offered}."
+        )
+
+    def _on_our_own(self, contest: Contest, rival: str | None) -> str:
+        """Say how our own network fared, if it took part and was not spoken of yet."""
+        ours = [r.name for r in self.results.values() if r.kind == "ReliableClassifier"]
+        name = self.choice.family[ours[0]] if ours else ""
+        if name in (contest.winner, rival) or name not in contest.throughput:
+            return ""
+        if not contest.word(name):
+            return f" A network of ours ({ours[0]}) shows no gain here."
+        loss = contest.throughput[contest.winner] - contest.throughput[name]
+        return f" A network of ours ({ours[0]}) does not pay here: {loss:.3f} less."
 
     def to_json(self) -> str:
         """Return all but the fitted models as strict JSON, to be reported later.
@@ -260,26 +335,34 @@ class Comparison:
             "results": [_result_to(result) for result in self.results.values()],
             "failures": self.failures,
             "draws": self.draws.tolist(),
+            "choice": vars(self.choice),
         }
         return json.dumps(story, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Comparison:
-        """Read what `to_json` wrote; refuse a text whose certificates do not follow from its rows."""
+        """Read what `to_json` wrote; refuse a text whose certificates do not follow from its rows.
+
+        In the first format all methods tried count alike in the choice, as they did then.
+        """
         try:
             story = json.loads(text)
-            if story["format"] != FORMAT:
+            if story["format"] not in (FORMAT, FIRST_FORMAT):
                 raise InvalidDataError(
                     f"The comparison has the format {story['format']!r}; we read {FORMAT!r}."
                 )
-            results = [_result_from(one) for one in story["results"]]
-            draws = np.array(story["draws"], np.float64)
+            alpha, rho = float(story["alpha"]), float(story["rho"])
+            results = [_result_from(one, alpha, rho) for one in story["results"]]
+            failures = {str(name): str(error) for name, error in story["failures"].items()}
             comparison = cls(
-                float(story["alpha"]),
-                float(story["rho"]),
+                alpha,
+                rho,
                 {result.name: result for result in results},
-                {str(name): str(error) for name, error in story["failures"].items()},
-                draws,
+                failures,
+                np.array(story["draws"], np.float64),
+                Choice.equal([*(result.name for result in results), *failures])
+                if story["format"] == FIRST_FORMAT
+                else Choice(**story["choice"]),
             )
         except ReliableNetError:
             raise
@@ -297,12 +380,12 @@ class Comparison:
                 "A comparison needs results of distinct names and one line of draws for each; got "
                 f"{n_results} results, {len(self.results)} names, {len(self.draws)} lines."
             )
-        for result in self.results.values():
-            if result.certificate != certify_monotone(result.rows, self.alpha, self.rho):
-                raise InvalidDataError(
-                    f"The certificate of {result.name!r} does not follow from its rows: the text "
-                    "was altered."
-                )
+        tried, chosen = {*self.results, *self.failures}, self.choice
+        if not set(self.results) <= set(chosen.family) <= tried:
+            raise InvalidDataError(
+                "The choice of a comparison must be among its methods; got the families "
+                f"{chosen.family} for {sorted(tried)}."
+            )
 
     def plot(self) -> Figure:
         """Draw certified throughput with its interval, and the risk-coverage curves."""
@@ -346,8 +429,14 @@ class Comparison:
         return figure
 
 
+def _worth(certificate: Certificate) -> float:
+    """Return the share of rows that a certificate lets a method act on rightly; 0 if it is refused."""
+    return certificate.throughput if certificate.certified else 0.0
+
+
 def _result_to(result: MethodResult) -> dict[str, Any]:
     measured = result.evaluation.to_dict().items()
+    truth = result.rows.truth
     return {
         "name": result.name,
         "kind": result.kind,
@@ -356,31 +445,44 @@ def _result_to(result: MethodResult) -> dict[str, Any]:
         "evaluation": {name: None if math.isnan(value) else value for name, value in measured},
         "score": result.rows.score.tolist(),
         "wrong": "".join("1" if wrong else "0" for wrong in result.rows.wrong),
+        "truth": None if truth is None else truth.tolist(),
         "any_score": result.rows.lowest != 0.0,
         "seconds": result.seconds,
         "notes": list(result.notes),
     }
 
 
-def _result_from(story: dict[str, Any]) -> MethodResult:
-    score = np.array(story["score"], np.float64)
-    wrong = np.array([mark == "1" for mark in story["wrong"]])
-    measured: dict[str, Any] = {
-        name: math.nan if value is None else value for name, value in story["evaluation"].items()
-    }
-    rule = story["rule"]
-    return MethodResult(
-        name=story["name"],
+def _result_from(story: dict[str, Any], alpha: float, rho: float) -> MethodResult:
+    truth, rule, measured = story.get("truth"), story["rule"], story["evaluation"]
+    rows = ScoredRows(
+        np.array(story["score"], np.float64),
+        np.array([mark == "1" for mark in story["wrong"]]),
+        -math.inf if story["any_score"] else 0.0,
+        truth=None if truth is None else np.array(truth),
+    )
+    if rows.truth is not None and rows.truth.dtype.kind == "i" and (rows.truth < 0).any():
+        rows = replace(rows, unknown=rows.truth < 0)
+    stored = Certificate.from_json(json.dumps(story["certificate"]))
+    result = MethodResult.of(
+        story["name"],
+        rows,
+        alpha,
+        rho,
+        stored.unit,
         model=None,
         rule=None if rule is None else Certificate.from_json(json.dumps(rule)),
-        certificate=Certificate.from_json(json.dumps(story["certificate"])),
-        evaluation=Evaluation(**measured),
-        # The curve knows of a row only its score and whether it is wrong.
-        curve=risk_coverage_curve(
-            None, np.zeros(len(wrong), int), score=score, predicted=wrong * 1
-        ),
-        rows=ScoredRows(score, wrong, -math.inf if story["any_score"] else 0.0),
         seconds=story["seconds"],
         notes=tuple(story["notes"]),
         kind=story["kind"],
     )
+    if result.certificate != stored:
+        raise InvalidDataError(
+            f"The certificate of {result.name!r} does not follow from its rows: the text was altered."
+        )
+    # Confidences are not stored: what was measured of them is.
+    calibration: dict[str, Any] = {
+        name: math.nan if measured[name] is None else float(measured[name])
+        for name in ("ece", "wce_accepted")
+    }
+    known = replace(result.evaluation, **calibration)
+    return replace(result, certificate=stored, evaluation=known)

@@ -124,8 +124,8 @@ class ConformalRiskControl(WrappingClassifier):
     >>> import warnings
     >>> with warnings.catch_warnings(action="ignore"):  # no certificate, as is to be expected
     ...     clf = ConformalRiskControl(LogisticRegression(), random_state=0).fit(rows.X, rows.y)
-    >>> round(clf.evaluate(fresh.X, fresh.y).jcw, 2)
-    0.05
+    >>> clf.evaluate(fresh.X, fresh.y).jcw < 0.07             # the promise is about its mean
+    True
     """
 
     threshold = "selection"

@@ -69,7 +69,6 @@ def comparison_page(comparison: Comparison, *, title: str | None = None) -> str:
     first, _, rest = best.sentence.partition(". ")
     results = list(comparison.results.values())
     axis = _axis(comparison)
-    tried = len(results) + len(comparison.failures)
     return render(
         "comparison.html",
         title=title or "Comparison of methods",
@@ -77,7 +76,6 @@ def comparison_page(comparison: Comparison, *, title: str | None = None) -> str:
         verdict=f"{first.rstrip('.')}.",
         rest=rest,
         best=best,
-        tried=tried,
         alpha=comparison.alpha,
         rho=comparison.rho,
         n=results[0].certificate.n,
@@ -120,12 +118,12 @@ def _standing(comparison: Comparison, result: MethodResult, axis: Axis) -> Stand
             text.percent_up(found.upper_bound, found.alpha),
             f"{found.errors:,} of {found.n:,}",
         ),
-        details=_details(result),
+        details=_details(comparison, result),
         notes=result.notes,
     )
 
 
-def _details(result: MethodResult) -> Numbers:
+def _details(comparison: Comparison, result: MethodResult) -> Numbers:
     """Return a method at its certified threshold and by the rule fixed beforehand."""
     rules = {"Certified threshold": result.certificate}
     if result.rule is not None:
@@ -137,8 +135,18 @@ def _details(result: MethodResult) -> Numbers:
         share = name in ("accuracy", "accuracy_accepted", "ece")
         shown = text.percent(value, 2) if share else text.cell(round(value, 6))
         rows.append([label, shown, *([""] * (len(rules) - 1))])
+    rows.append(["In the choice", _part(comparison, result), *([""] * (len(rules) - 1))])
     rows.append(["Time to fit", f"{result.seconds:.1f} s", *([""] * (len(rules) - 1))])
     return marked_numbers(["", *rules], rows)
+
+
+def _part(comparison: Comparison, result: MethodResult) -> str:
+    """Say at which part of rho a method is certified to be chosen, or which stands for it."""
+    choice = comparison.choice
+    if result.name not in choice.divisors:
+        return f"ranks rows as {choice.family[result.name]} does, which stands for it"
+    best = ", the favourite of the selection fold" if result.name == choice.favourite else ""
+    return f"certified at {text.confidence(choice.level(result.name, comparison.rho))}{best}"
 
 
 def _certificate_cells(one: Certificate) -> dict[str, Any]:
