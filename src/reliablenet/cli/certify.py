@@ -56,7 +56,6 @@ def certify(
     from reliablenet.certificate.wording import verdict
     from reliablenet.cli.predictions import Predictions
     from reliablenet.cli.printing import certificate_lines, show, show_json
-    from reliablenet.cli.rows import FreshRows, load_model
     from reliablenet.data.tables import local_file
 
     if predictions:
@@ -80,6 +79,8 @@ def certify(
             raise typer.BadParameter(
                 "give MODEL, DATA and --target (the model has its threshold), or --predictions."
             )
+        from reliablenet.cli.rows import FreshRows, load_model  # torch takes seconds
+
         fitted = load_model(model)
         budget = (fitted.alpha if alpha is None else alpha, fitted.rho if rho is None else rho)
         with local_file(data) as path:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from reliablenet._checks import check_finite
 from reliablenet.certificate.scored import ScoredRows, refuse_other_spelling, score_rows
-from reliablenet.cli.rows import group_names, true_labels
+from reliablenet.cli.columns import group_names, true_labels
 from reliablenet.data.tables import label_texts, read_batches
 from reliablenet.errors import InvalidDataError
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from reliablenet.certificate import Certificate, Provenance
 from reliablenet.certificate.scored import ScoredRows, find_places, refuse_other_spelling
+from reliablenet.cli.columns import group_names, true_labels
 from reliablenet.data.tables import (
     check_columns,
     column_names,
@@ -119,26 +120,3 @@ def training_rows(model: Any, data: str, target: str) -> tuple[pd.DataFrame, NDA
     features = list(getattr(model, "feature_names_in_", table.columns.drop(target)))
     check_columns(features, table.columns.tolist(), path.name)
     return table[features], take_labels(table[target], target)
-
-
-def group_names(frame: pd.DataFrame, column: str) -> NDArray[Any]:
-    """Return whose row each is, as texts, or say in which row that is missing."""
-    missing = frame[column].isna().to_numpy()
-    if missing.any():
-        raise InvalidDataError(
-            f"The group {column!r} is missing in row {int(frame.index[int(missing.argmax())])}. Give "
-            "each such row a group of its own if it has none."
-        )
-    return label_texts(frame[column])
-
-
-def true_labels(values: pd.Series[Any], column: str) -> NDArray[Any]:
-    """Return true labels as texts, or say how many are missing."""
-    missing = values.isna().to_numpy()
-    if missing.any():
-        raise InvalidDataError(
-            f"The label {column!r} is missing in {int(missing.sum())} of {len(values)} rows, the first "
-            f"of them row {int(values.index[int(missing.argmax())])}. A certificate needs the truth of "
-            "every row. Rows may be left out only if chance alone decided which of them lack it."
-        )
-    return label_texts(values)

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.special import bdtrc
 
 from reliablenet.certificate.fingerprint import hash_columns, number_bits
 from reliablenet.data.folds import Fold
@@ -18,6 +19,7 @@ from reliablenet.data.folds import Fold
 CHUNK = 65_536  # rows hashed at a time: all at once would take the memory of the table again
 COPIED_SHARE = 0.05  # of fewer copies, a budget of 0.05 cannot become more than 0.0526
 STRANGERS_SHARE = 0.05  # rows that agree by coincidence disagree in their label more often
+COINCIDENCE = 1e-3  # a chance at which fresh rows that happen to agree are no explanation
 DISTINCT_SHARE = 0.05  # where fewer rows are different at all, new rows repeat them as well
 
 
@@ -122,6 +124,36 @@ def count_repeats(hashes: NDArray[np.uint64] | None, y: NDArray[Any]) -> Copies:
     twin = first[place] != np.arange(len(hashes))
     same = twin & (y[first[place]] == y)
     return Copies(len(y), len(values), int(twin.sum()), int(same.sum()))
+
+
+def chance_share(twins: int, known: int) -> float:
+    """Return the share of fresh rows that may agree with known ones by chance, if anything too large.
+
+    Fresh rows of a coarse table agree with known ones at the rate at which these agree with each other.
+    It is taken with two rows to spare and a fifth more, since it was counted on few rows.
+
+    Parameters
+    ----------
+    twins, known : int
+        How many of so many known rows agree with another one.
+
+    Examples
+    --------
+    >>> chance_share(0, 240), chance_share(500, 500)
+    (0.01, 1.0)
+    """
+    return min(1.2 * (twins + 2) / max(known, 1), 1.0)
+
+
+def more_than_chance(matches: int, n: int, twins: int, known: int) -> bool:
+    """Tell whether more of n rows agree with known ones than fresh rows would.
+
+    Examples
+    --------
+    >>> more_than_chance(4, 200, 0, 500), more_than_chance(5, 200, 0, 500)
+    (False, True)
+    """
+    return bool(bdtrc(matches - 1, n, chance_share(twins, known)) < COINCIDENCE)
 
 
 def hash_rows(X: Any, texts: Collection[Any] = ()) -> NDArray[np.uint64] | None:

@@ -71,6 +71,9 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     # needs the selection fold, and whether what a rule wraps was fitted on these very folds.
     _shares_selection: bool = False
     _shares_fit: bool = False
+    # How far `fit` came: "settings", "folds", "training" or "certification". A failure while folds are
+    # read or the certification fold is open may depend on that fold, which `compare` must know.
+    _reached: str = "settings"
 
     alpha: float
     rho: float
@@ -138,11 +141,16 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         """Raise on a threshold that no score can be compared with."""
         check_threshold("threshold", threshold, type(self).__name__, len(self.classes_))
 
+    def _uses_selection(self) -> bool:
+        """Tell whether a selection fold has a part in training or in the rule; else none is cut."""
+        return True
+
     def _fold_counts(self, n: int, given: Sequence[bool]) -> tuple[int, int, int]:
         """Return how many of n rows go to each fold; what is given is not cut, but trained on."""
         counts = [n, 0, 0]
         if not all(given):
-            wanted = fold_counts(n, self.fold_sizes, self.alpha, self.rho)
+            uses = self._uses_selection()
+            wanted = fold_counts(n, self.fold_sizes, self.alpha, self.rho, selection=uses)
             counts[1:] = [
                 0 if there else count for there, count in zip(given, wanted[1:], strict=True)
             ]
@@ -181,7 +189,9 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         -------
         self
         """
+        self._reached = "settings"
         rows, labels, random = self._begin(X, y)
+        self._reached = "folds"
         cut = make_folds(self, rows, labels, selection, certification, groups, random)
         self._check_fresh(cut.folds)
         if certification is None:
@@ -193,6 +203,7 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         self.fingerprint_ = fingerprint(X, y, *parts)
         keep = self._needs_selection() or self._shares_selection
         seed = int(random.randint(2**31 - 1))
+        self._reached = "training"
         self._fit_folds(cut.folds.train, cut.folds.selection, seed, keep_selection=keep)
         self._fix_rule(cut, self.fingerprint_ if certification is None else "")
         return self
@@ -348,7 +359,9 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         """
         X, labels, random = self._begin(train.X, train.y, classes)
         rows = Fold(X, class_indices(labels, classes, "fit"))
-        chosen = self._check_fold(selection, "selection")
+        chosen = selection  # there is none where nothing is chosen on it
+        if len(selection):
+            chosen = self._check_fold(selection, "selection")
         seed = int(random.randint(2**31 - 1))
         self._fit_folds(
             rows, chosen, seed, keep_selection=keep_selection or self._needs_selection()
@@ -388,6 +401,7 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         threshold: Any = self.threshold
         if isinstance(threshold, str):
             threshold = None if threshold == "certified" else self.selection_threshold_
+        self._reached = "certification"
         rows = self._outputs(folds.certification.X).scored(folds.certification.y)
         self.seen_ = see_folds(self, folds)
         hashes = model_hashes(self, folds.certification.X)

@@ -362,8 +362,7 @@ def _fit_group(group: list[Method], folds: Folds, unit: Unit, alpha: float, rho:
                 shared, shared_seconds = method.estimator_ if wraps else method, seconds
         except Exception as error:  # whatever a method raises, the others go on
             fits.failures[name] = f"{type(error).__name__}: {error}"
-            # `fit` sets this threshold last before it opens the certification fold.
-            if not fitted and hasattr(method, "selection_threshold_"):
+            if not fitted and method._reached in ("folds", "certification"):
                 opened = True
                 with suppress(Exception), warnings.catch_warnings(action="ignore"):
                     rows = _selection_rows(method, folds.selection, given)

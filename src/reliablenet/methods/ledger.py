@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-KEPT = (
-    4096  # hashes kept of a fold, the smallest: the same rows of any other fold are among its own
-)
+from reliablenet.data.copies import chance_share, more_than_chance
+
+KEPT = 4096  # hashes kept of a fold, the smallest: those of the same rows are the smallest too
 MOST = 1000  # certificates remembered
 SHARED = 0.05  # a smaller share of common rows is no second look
 
@@ -58,9 +58,9 @@ def count_uses(rows: Hashes | None, model: str) -> int:
     """
     if rows is None or _closed.get():
         return 1
-    own = np.unique(rows)[:KEPT]
+    own = np.sort(rows)[:KEPT]
     with _lock:
-        others = {entry.model for entry in _entries if _share(own, entry.rows) >= SHARED}
+        others = {entry.model for entry in _entries if _overlap(own, entry.rows)}
         if model not in others:
             _entries.append(_Entry(own, model))
             del _entries[:-MOST]
@@ -83,10 +83,20 @@ def closed() -> Iterator[None]:
         _closed.reset(token)
 
 
-def _share(one: Hashes, other: Hashes) -> float:
-    """Return the share of common rows, in the range of hashes that both have kept whole."""
+def _overlap(one: Hashes, other: Hashes) -> bool:
+    """Tell whether two folds have rows in common, in the range of hashes that both have kept whole.
+
+    In a coarse table fresh rows agree with old ones by chance, which is no second look; there the
+    folds are known to be the same only if every row is.
+    """
+    if np.array_equal(one, other):
+        return True
     cut = [part[-1] for part in (one, other) if len(part) == KEPT]
     limit = min(cut) if cut else np.uint64(2**64 - 1)
-    here, there = one[one <= limit], other[other <= limit]
-    common = len(np.intersect1d(here, there, assume_unique=True))
-    return common / max(min(len(here), len(there)), 1)
+    few, many = sorted((part[part <= limit] for part in (one, other)), key=len)
+    _, counts = np.unique(many, return_counts=True)
+    twins = int(counts[counts > 1].sum())
+    common = int(np.isin(few, many).sum())
+    natural = chance_share(twins, len(many))
+    beyond = common - natural * len(few) >= SHARED * (1.0 - natural) * len(few)
+    return beyond and more_than_chance(common, len(few), twins, len(many))

@@ -31,7 +31,7 @@ class CertifiedThreshold(WrappingClassifier):
         Budget and allowed failure probability of the certificate.
     fold_sizes, random_state
         As for `ReliableClassifier`. Around a fitted classifier all rows certify: there is nothing to
-        train or to choose.
+        train or to choose. Around one of scikit-learn's there is no selection fold.
 
     Attributes
     ----------
@@ -52,10 +52,6 @@ class CertifiedThreshold(WrappingClassifier):
     """
 
     threshold = "certified"
-
-    def _holdout_counts(self, n: int) -> tuple[int, int, int]:
-        halves = super()._holdout_counts(n) if n > 1 else (0, 0, 1)
-        return (0, 0, n) if self._is_fitted() else halves
 
 
 class ConfidenceThreshold(WrappingClassifier):

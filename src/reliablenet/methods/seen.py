@@ -10,18 +10,16 @@ import pandas as pd
 from numpy.typing import NDArray
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
-from scipy.special import bdtrc
 
 from reliablenet._warn import warn_user
 from reliablenet.certificate.fingerprint import Fingerprint
-from reliablenet.data.copies import count_repeats, hash_rows
+from reliablenet.data.copies import count_repeats, hash_rows, more_than_chance
 from reliablenet.data.folds import Folds
 from reliablenet.errors import InvalidDataError, ReuseWarning
 from reliablenet.methods.fold_warnings import warn_of_repeats
 from reliablenet.methods.layers import find_encoder
 
 MOST_WATCHED = 1_000_000  # rows whose copies are counted one by one
-COINCIDENCE = 1e-3  # a chance at which fresh rows that happen to agree are no explanation
 
 Hashes = NDArray[np.uint64]
 
@@ -99,9 +97,8 @@ class SeenRows:
 def refuse_seen(matches: int, n: int, seen: SeenRows, first: int) -> None:
     """Raise if more of n rows were seen before than chance brings; ``first`` is one of them.
 
-    Fresh rows of a coarse table agree with old ones at the rate at which old ones agree with each other.
-    That rate is taken with two rows to spare and a fifth more, so that a few that agree by chance in a
-    table without twins are no reason to refuse; a `ReuseWarning` tells of them.
+    A few that agree by chance in a table without twins are no reason to refuse; a `ReuseWarning` tells of
+    them.
 
     Examples
     --------
@@ -110,12 +107,11 @@ def refuse_seen(matches: int, n: int, seen: SeenRows, first: int) -> None:
     """
     if matches == 0:
         return
-    natural = min(1.2 * (seen.twins + 2) / len(seen), 1.0)
     text = (
         f"{matches:,} of {n:,} rows were given to `fit` already, row {first} among them: rows that "
         "trained, tuned or chose a model prove nothing about it."
     )
-    if bdtrc(matches - 1, n, natural) < COINCIDENCE:
+    if more_than_chance(matches, n, seen.twins, len(seen)):
         raise InvalidDataError(
             f"{text} Certify on rows that it has not seen; leave these out if the others are fresh."
         )

@@ -43,8 +43,9 @@ class WrappingClassifier(SelectiveClassifier):
     alpha, rho : float in (0, 1)
         Budget and allowed failure probability of the certificate.
     fold_sizes : "auto" or three shares
-        For training, selection and certification; around a fitted classifier "auto" halves the rows
-        and the share of training goes to the other two.
+        For training, selection and certification. Around a fitted classifier "auto" halves the rows,
+        and the share of training goes to the other two. Where nothing is chosen on a selection fold
+        there is none, and its share trains.
     random_state : int, RandomState or None
         For cutting the folds.
 
@@ -117,10 +118,14 @@ class WrappingClassifier(SelectiveClassifier):
             return super()._fold_counts(n, given)
         if any(given):
             return (0, 0, n) if given[0] else (0, n, 0)
-        return self._holdout_counts(n)
+        uses = self._uses_selection()
+        return holdout_counts(n, self.fold_sizes, self.alpha, self.rho, selection=uses)
 
-    def _holdout_counts(self, n: int) -> tuple[int, int, int]:
-        return holdout_counts(n, self.fold_sizes)
+    def _uses_selection(self) -> bool:
+        """Tell whether this rule, or what it wraps, has a use for the selection fold."""
+        inner = self.estimator
+        wraps = isinstance(inner, SelectiveClassifier) and not self._is_fitted()
+        return self._needs_selection() or (wraps and inner._uses_selection())
 
     def _check_fresh(self, folds: Folds) -> None:
         inner = self.estimator
@@ -161,7 +166,8 @@ class WrappingClassifier(SelectiveClassifier):
         if not self._is_trained():
             return super()._fit_scores(train, selection, classes, keep_selection=keep_selection)
         self._check_settings()
-        self._check_rows(selection.X, reset=True)
+        if len(selection):
+            self._check_rows(selection.X, reset=True)
         self.classes_ = classes
         chosen = Fold(selection.X, class_indices(selection.y, classes, "fit"))
         self._fit_folds(train, chosen, 0, keep_selection=keep_selection)
