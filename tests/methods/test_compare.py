@@ -284,6 +284,9 @@ def test_what_a_network_said_of_the_selection_fold_before_it_trained_on_it_decid
     """A method that learned the selection rows by heart keeps what it said of them before."""
 
     class ByHeart(rn.CertifiedThreshold):
+        def _uses_selection(self):
+            return True
+
         def _fit_folds(self, train, selection, seed, **more):
             super()._fit_folds(train, selection, seed, **more)
             outputs = self._outputs(selection.X)
