@@ -44,8 +44,11 @@ def test_a_model_on_fresh_rows(trained, loans, call) -> None:
         *("--alpha", "0.001"),
     )
     assert strict.exit_code == 3
-    assert strict.stdout.startswith("Not certified: the model is not shown to keep its budget.")
-    assert "  needed   " in strict.stdout
+    assert strict.stdout.startswith(
+        "Not certified: the model is not shown to keep its budget of 0.1"
+    )
+    assert "  needed    " in strict.stdout
+    assert "alpha" not in strict.stdout.split("needed")[1].splitlines()[0]
 
 
 @pytest.mark.parametrize("how", ["label and score", "probabilities"])
@@ -88,7 +91,7 @@ def test_labels_that_are_numbers_match_columns_by_position(call, tmp_path) -> No
         "certify", "--predictions", tmp_path / "p.csv", "--label", "y", "--proba", "low,high"
     )
     assert result.exit_code == 0
-    assert "0 errors in 200 rows" in result.stdout
+    assert "0 confident mistakes in 200 rows" in result.stdout
 
 
 def test_labels_of_other_types_are_compared_as_a_person_would(call, tmp_path) -> None:
@@ -96,7 +99,7 @@ def test_labels_of_other_types_are_compared_as_a_person_would(call, tmp_path) ->
     table.to_csv(tmp_path / "p.csv", index=False)
     arguments = ("--label", "y", "--predicted", "p", "--score", "s")
     result = call("certify", "--predictions", tmp_path / "p.csv", *arguments)
-    assert "0 errors in 200 rows" in result.stdout
+    assert "0 confident mistakes in 200 rows" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -141,7 +144,9 @@ def test_what_must_be_given_together(trained, loans, call, monkeypatch) -> None:
         assert "--predictions needs --label" in result.stderr
 
 
-def test_labels_that_the_model_does_not_know_and_features_are_refused(trained, loans, call) -> None:
+def test_labels_of_which_the_model_knows_none_and_features_are_refused(
+    trained, loans, call
+) -> None:
     model, rows = loans / "model.rnet", loans / "fresh.csv"
     result = call("certify", model, rows, "--target", "job")
     assert (result.exit_code, result.stderr) == (
@@ -152,4 +157,185 @@ def test_labels_that_the_model_does_not_know_and_features_are_refused(trained, l
     table.assign(default="maybe").to_csv(loans / "maybe.csv", index=False)
     result = call("certify", model, loans / "maybe.csv", "--target", "default")
     assert result.exit_code == 2
-    assert "labels that the model does not know: ['maybe']. It knows ['no', 'yes']" in result.stderr
+    assert "it has ['maybe'], the model knows ['no', 'yes']" in result.stderr
+
+
+def test_a_class_that_the_model_does_not_know_counts_as_wrong(trained, loans, call) -> None:
+    """AUDIT A6: to leave such rows out would certify another source."""
+    table = pd.read_csv(loans / "fresh.csv", dtype=str)
+    table.loc[::20, "default"] = "maybe"
+    table.to_csv(loans / "some-maybe.csv", index=False)
+    arguments = ("certify", loans / "model.rnet", loans / "some-maybe.csv", "--target", "default")
+    found = json.loads(call(*arguments, "--json").stdout)
+    assert (found["unknown"], found["n"]) == (40, 800)
+    plain = json.loads(
+        call(
+            "certify", loans / "model.rnet", loans / "fresh.csv", "--target", "default", "--json"
+        ).stdout
+    )
+    assert (plain["unknown"], plain["accepted"]) == (0, found["accepted"])
+    assert found["errors"] > plain["errors"]
+    note = "40 rows of a class that the model does not know count as wrong"
+    assert found["notes"] == [note]
+    assert f"  note      {note}\n" in call(*arguments).stdout
+
+
+@pytest.mark.parametrize("threshold", [[], ["--threshold", "0.5"]])
+def test_a_class_without_a_probability_counts_as_wrong(call, tmp_path, threshold) -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"y": rng.choice(["no", "yes"], 400)})
+    table["p_yes"] = np.where(table["y"] == "yes", 0.9, 0.1)
+    table["p_no"] = 1 - table["p_yes"]
+    table.loc[:7, "y"] = "maybe"
+    table.to_csv(tmp_path / "p.csv", index=False)
+    arguments = ("--predictions", tmp_path / "p.csv", "--label", "y", "--proba", "p_no,p_yes")
+    found = json.loads(call("certify", *arguments, *threshold, "--json").stdout)
+    assert (found["unknown"], found["errors"], found["certified"]) == (8, 8, True)
+
+
+@pytest.mark.parametrize("other", ["YES", "Yes"])
+@pytest.mark.parametrize("columns", ["--predicted p --score s", "--proba no,yes"])
+def test_predicted_labels_spelled_otherwise_are_refused_by_name(
+    call, tmp_path, other, columns
+) -> None:
+    table = pd.DataFrame({"y": ["no", other] * 100, "p": ["no", "yes"] * 100, "s": 0.9})
+    table = table.assign(no=[0.9, 0.1] * 100, yes=[0.1, 0.9] * 100)
+    table.to_csv(tmp_path / "p.csv", index=False)
+    arguments = ("--predictions", tmp_path / "p.csv", "--label", "y", *columns.split())
+    result = call("certify", *arguments)
+    assert result.exit_code == 2
+    assert f"holds {other!r} where the predictions say 'yes'" in result.stderr
+    assert "Spell the labels alike" in result.stderr
+
+
+def test_true_labels_spelled_otherwise_than_the_model_spells_them_are_refused(
+    trained, loans, call
+) -> None:
+    table = pd.read_csv(loans / "fresh.csv", dtype=str)
+    table.loc[5, "default"] = "Yes"
+    table.to_csv(loans / "slip.csv", index=False)
+    result = call("certify", loans / "model.rnet", loans / "slip.csv", "--target", "default")
+    assert result.exit_code == 2
+    assert "`default` of certify holds 'Yes' where the predictions say 'yes'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("columns", "named"),
+    [
+        ("--label correct --predicted correct --score s", "--label and --predicted both name"),
+        ("--label y --predicted p --score y", "--label and --score both name the column 'y'"),
+        ("--label y --proba y,p", "--label and --proba both name the column 'y'"),
+        ("--label y --proba p,p", "--proba and --proba both name the column 'p'"),
+        ("--label y --predicted p --score s --group p", "--predicted and --group both name"),
+    ],
+)
+def test_a_column_given_twice_is_refused(call, tmp_path, monkeypatch, columns, named) -> None:
+    """What is compared with itself is never wrong."""
+    monkeypatch.setenv("COLUMNS", "200")
+    table = {"correct": ["a", "b"] * 50, "y": ["a", "b"] * 50, "p": "a", "s": 0.9}
+    pd.DataFrame(table).to_csv(tmp_path / "p.csv", index=False)
+    result = call("certify", "--predictions", tmp_path / "p.csv", *columns.split())
+    assert result.exit_code == 2
+    assert named in result.stderr
+
+
+def test_swapped_probability_columns_are_noted(predictions, call) -> None:
+    path, _ = predictions
+    arguments = ("certify", "--predictions", path, "--label", "truth", "--proba")
+    assert "note:" not in call(*arguments, "p_no,p_yes", "--threshold", "0.9").stderr
+    table = pd.read_csv(path).rename(columns={"p_no": "p_yes", "p_yes": "p_no"})
+    swapped = path.with_name("swapped.csv")
+    table.to_csv(swapped, index=False)
+    arguments = ("certify", "--predictions", swapped, "--label", "truth", "--proba")
+    result = call(*arguments, "p_no,p_yes", "--threshold", "0.9")
+    assert "fewer than guessing among 2 labels would get. Are probability columns" in result.stderr
+    assert result.exit_code == 3
+
+
+def rare_and_wrong(n: int, accepted: int) -> pd.DataFrame:
+    """A rule that acts on few rows, and wrongly on each."""
+    sure = np.arange(n) < accepted
+    return pd.DataFrame(
+        {"y": ["a", "b"] * (n // 2), "p": "a", "s": np.where(sure, 0.9, 0.1)}
+    ).assign(y=lambda t: np.where(sure, "b", t["y"]))
+
+
+@pytest.mark.parametrize(
+    ("n", "code", "sentence"),
+    [
+        (1000, 0, "Certified, but worth nothing: of 15 rows acted on 15 were wrong"),
+        (100, 3, "Not certified: the rule is not shown to keep its budget of 5 %."),
+    ],
+)
+def test_the_exit_code_follows_the_promise_and_not_its_worth(
+    call, tmp_path, n, code, sentence
+) -> None:
+    """AUDIT: 14 errors among 15 rows acted on were "certified" without another word."""
+    rare_and_wrong(n, 15).to_csv(tmp_path / "p.csv", index=False)
+    arguments = ("certify", "--predictions", tmp_path / "p.csv", "--threshold", "0.5")
+    columns = ("--label", "y", "--predicted", "p", "--score", "s")
+    result = call(*arguments, *columns)
+    assert result.exit_code == code
+    assert result.stdout.startswith(sentence)
+    found = json.loads(call(*arguments, *columns, "--json").stdout)
+    assert (found["certified"], found["empty"]) == (code == 0, code == 0)
+    assert found["error_accepted"] == 1.0
+
+
+@pytest.mark.parametrize("threshold", [None, 0.9])
+def test_predictions_of_groups_count_one_row_of_each(predictions, call, threshold) -> None:
+    path, table = predictions
+    table = table.assign(person=[f"p{i // 3}" for i in range(len(table))])
+    path = path.with_name("groups.csv")
+    table.to_csv(path, index=False)
+    rule = [] if threshold is None else ["--threshold", threshold]
+    arguments = ("certify", "--predictions", path, "--label", "truth", "--alpha", "0.1", *rule)
+    columns = ("--predicted", "answer", "--score", "sure", "--group", "person")
+    result = call(*arguments, *columns, "--json")
+    given = {"score": table["sure"], "predicted": table["answer"], "groups": table["person"]}
+    expected = (
+        rn.certified_threshold(None, table["truth"], 0.1, **given)
+        if threshold is None
+        else rn.certify(None, table["truth"], threshold, 0.1, **given)
+    )
+    assert json.loads(result.stdout) == expected.to_dict()
+    assert (expected.unit, expected.n) == ("group", 1000)
+    text = call(*arguments, *columns).stdout
+    assert "of all rows" not in text
+    assert "1,000 groups (one row of each)" in text
+
+
+def test_a_model_on_fresh_rows_of_groups(trained, loans, call) -> None:
+    table = pd.read_csv(loans / "fresh.csv", dtype={"code": str})
+    table["person"] = [f"p{i // 2}" for i in range(len(table))]
+    table.to_csv(loans / "visits.csv", index=False)
+    arguments = ("certify", loans / "model.rnet", loans / "visits.csv", "--target", "default")
+    result = call(*arguments, "--group", "person", "--json")
+    model = rn.load(loans / "model.rnet")
+    rows = table.assign(member=table["member"].astype("boolean"))[model.feature_names_in_]
+    expected = model.certify(rows, table["default"], groups=table["person"])
+    assert (expected.unit, expected.n) == ("group", 400)
+    found = json.loads(result.stdout)
+    # of the file all rows are marked, in memory those that were drawn
+    assert found | {"provenance": None} == expected.to_dict() | {"provenance": None}
+    assert "a row drawn at random from a new group" in call(*arguments, "--group", "person").stdout
+    nobody = table.assign(person=table["person"].mask(table.index == 3))
+    nobody.to_csv(loans / "visits.csv", index=False)
+    result = call(*arguments, "--group", "person")
+    assert result.exit_code == 2
+    assert "The group 'person' is missing in row 3" in result.stderr
+    assert "has no column 'persn'" in call(*arguments, "--group", "persn").stderr
+
+
+def test_copies_among_fresh_rows_are_noted_and_counted(trained, loans, call) -> None:
+    """AUDIT A5: each row five times made a bound of a fifth of the rows."""
+    table = pd.read_csv(loans / "fresh.csv", dtype=str)
+    table = table[table["debt"].notna()]
+    pd.concat([table] * 5).to_csv(loans / "copies.csv", index=False)
+    arguments = ("certify", loans / "model.rnet", loans / "copies.csv", "--target", "default")
+    result = call(*arguments, "--json")
+    assert "certification rows (80%) repeat another one, label included" in result.stderr
+    assert "give the copies of a row the same name in `groups`" in result.stderr
+    found = json.loads(result.stdout)
+    assert found["provenance"]["copies"] >= 4 * len(table)
+    assert any("repeat another row of the fold" in note for note in found["notes"])

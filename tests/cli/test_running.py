@@ -102,7 +102,9 @@ def test_help_and_version_import_nothing_heavy() -> None:
 
 
 def test_certify_of_predictions_does_not_import_torch(tmp_path) -> None:
-    pd.DataFrame({"y": [0] * 99, "p": 0, "s": 0.9}).to_csv(tmp_path / "p.csv", index=False)
+    pd.DataFrame({"y": [0, 1] * 50, "p": [0, 1] * 50, "s": 0.9}).to_csv(
+        tmp_path / "p.csv", index=False
+    )
     code = (
         "import sys; from reliablenet.cli.app import app;"
         "app(['certify', '--predictions', 'p.csv', '--label', 'y', '--predicted', 'p', '--score',"
@@ -112,7 +114,7 @@ def test_certify_of_predictions_does_not_import_torch(tmp_path) -> None:
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stderr
-    assert result.stdout.startswith("Certified: the rule acts on 100% of rows")
+    assert result.stdout.startswith("Certified: the rule acts on 100 % of rows")
 
 
 def test_a_setting_is_that_of_the_flag_the_environment_the_file_the_default(

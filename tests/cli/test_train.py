@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import reliablenet as rn
+from reliablenet.certificate import wording
 from reliablenet.data.tables import read_table
 from reliablenet.data.target import take_target
 from reliablenet.errors import ColumnWarning
@@ -16,11 +17,12 @@ from reliablenet.errors import ColumnWarning
 def test_train_prints_verdict_reason_files_and_the_next_command(trained, loans) -> None:
     lines = trained.stdout.splitlines()
     assert lines[0].startswith("Certified: the model acts on ")
-    assert "wrongly on at most 10% of all rows from this source (confidence 95%)" in lines[0]
+    assert "wrongly on at most 10 % of all rows from this source (95 % confidence)" in lines[0]
     model = rn.load(loans / "model.rnet")
-    assert lines[1] == f"  because  {model.certificate_.reason}"
-    assert lines[3:5] == [f"  model    {loans}/model.rnet", f"  report   {loans}/page.html"]
-    assert lines[5].startswith(f"  next     reliablenet predict {loans}/model.rnet ")
+    assert lines[1] == f"  because   {model.certificate_.reason}"
+    assert lines[2] == f"  acted on  {wording.acted_on(model.certificate_)}"
+    assert lines[4:6] == [f"  model     {loans}/model.rnet", f"  report    {loans}/page.html"]
+    assert lines[6].startswith(f"  next      reliablenet predict {loans}/model.rnet ")
     assert (loans / "page.html").read_text().startswith("<!DOCTYPE html>")
 
 
@@ -96,13 +98,14 @@ def test_a_refused_certificate_writes_all_files_and_says_what_would_grant_it(
     )
     assert result.exit_code == 3
     assert result.stdout.startswith("Not certified: the model defers every row.\n")
-    assert "  because  0 errors in 36 rows bound JCW by " in result.stdout
-    assert "  needed   59 certification rows or more, about 148 rows in all" in result.stdout
+    assert "  because   0 confident mistakes in 36 rows: up to " in result.stdout
+    needed = "  needed    at least 59 rows to certify on, about 148 rows in all"
+    assert needed in result.stdout
     assert page.exists()
     told = call("predict", out, loans / "new.csv", "--out", tmp_path / "d.csv")
     assert told.exit_code == 0
     assert "Acts on 0 of 300 rows" in told.stdout
-    assert "note: the model has no certificate and defers every row: 0 errors in 36" in told.stderr
+    assert "the model has no certificate and defers every row: 0 confident mistakes" in told.stderr
     again = call("train", tmp_path / "few.csv", "--target", "default", "--out", out, "--json")
     assert again.exit_code == 3
     found = json.loads(again.stdout)
@@ -201,11 +204,12 @@ def test_train_by_group_counts_each_person_once_and_leaves_the_column_out(
         *("--group", "person", "--drop", "note", "--out", tmp_path / "model.rnet"),
     )
     assert result.exit_code == 0, result.output
-    assert (
-        "  counted  one row of each person; it speaks of a random row of a new person"
-        in result.stdout
-    )
+    assert "  note      counted: one row of each group, drawn at random;" in result.stdout
+    assert "of all rows" not in result.stdout
     model = rn.load(tmp_path / "model.rnet")
+    assert model.certificate_.unit == "group"
+    shown = call("inspect", tmp_path / "model.rnet")
+    assert "  counted              groups, one row of each\n" in shown.stdout
     assert "person" not in model.feature_names_in_
     certified = table["person"].iloc[model.evidence_.row]
     assert model.certificate_.n == certified.nunique() == 75  # 15 % of 500 persons

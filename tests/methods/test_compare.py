@@ -20,7 +20,8 @@ import reliablenet as rn
 from reliablenet.certificate.scored import score_rows
 from reliablenet.certificate.threshold import judge
 from reliablenet.data import Fold, Folds, SyntheticBand, cut_folds
-from reliablenet.methods.compare import _selection_rows, default_methods
+from reliablenet.methods.compare import default_methods
+from reliablenet.methods.shared_fits import selection_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::reliablenet.ReuseWarning")
 
@@ -283,6 +284,9 @@ def test_what_a_network_said_of_the_selection_fold_before_it_trained_on_it_decid
     """A method that learned the selection rows by heart keeps what it said of them before."""
 
     class ByHeart(rn.CertifiedThreshold):
+        def _uses_selection(self):
+            return True
+
         def _fit_folds(self, train, selection, seed, **more):
             super()._fit_folds(train, selection, seed, **more)
             outputs = self._outputs(selection.X)
@@ -304,7 +308,7 @@ def test_what_a_network_said_of_the_selection_fold_before_it_trained_on_it_decid
 
 def test_of_no_selection_rows_nothing_is_known() -> None:
     empty = Fold(BAND.X[:0], BAND.y[:0])
-    assert _selection_rows(rn.CertifiedThreshold(GaussianNB()), empty, given=False) is None
+    assert selection_rows(rn.CertifiedThreshold(GaussianNB()), empty, given=False) is None
 
 
 def test_a_shared_fit_is_told_whether_a_rule_still_needs_the_selection_fold() -> None:

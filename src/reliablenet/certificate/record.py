@@ -38,7 +38,7 @@ class Provenance:
     uses : int
         For how many certificates these rows have been used, this one included.
     copies : int
-        Rows that repeat another certification row.
+        Rows that repeat another certification row, if more do than chance explains.
     """
 
     model: str = ""

@@ -176,6 +176,32 @@ def score_rows(
     return ScoredRows(scores, answers != labels, lowest, confidence, labels, answers, strangers)
 
 
+def proba_rows(
+    proba: NDArray[np.float64], y: NDArray[np.intp], score: NDArray[np.float64] | None = None
+) -> ScoredRows:
+    """Return scores and verdicts of checked probabilities.
+
+    Parameters
+    ----------
+    proba : array of shape (n, K)
+    y : integer array of shape (n,)
+        Places of the true classes among the columns, -1 for a class that has none.
+    score : array of shape (n,), optional
+        Acceptance score where it is not the top probability.
+
+    Examples
+    --------
+    >>> rows = proba_rows(np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0, -1]))
+    >>> rows.score.tolist(), rows.wrong.tolist(), rows.n_unknown
+    ([0.9, 0.8], [False, True], 1)
+    """
+    confidence, predicted = top_entries(proba)
+    value, lowest = (confidence, 0.0) if score is None else (score, -np.inf)
+    unknown = y < 0
+    strangers = unknown if unknown.any() else None
+    return ScoredRows(value, predicted != y, lowest, confidence, y, predicted, strangers)
+
+
 def check_proba(proba: Any, owner: str) -> NDArray[np.float64]:
     """Return class probabilities as a float64 table of shape (n, K), or say what is wrong."""
     table = as_array(proba, "proba")

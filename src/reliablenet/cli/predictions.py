@@ -13,7 +13,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from reliablenet._checks import check_finite
-from reliablenet.certificate.scored import ScoredRows, refuse_other_spelling, score_rows
+from reliablenet.certificate.scored import (
+    ScoredRows,
+    check_proba,
+    find_places,
+    proba_rows,
+    refuse_other_spelling,
+)
 from reliablenet.cli.columns import group_names, true_labels
 from reliablenet.data.tables import label_texts, read_batches
 from reliablenet.errors import InvalidDataError
@@ -48,7 +54,7 @@ class Predictions:
         answers = list(self.proba) or [self.predicted, self.score]
         columns = list(dict.fromkeys([self.label, *answers, *filter(None, [self.group])]))
         classes: NDArray[Any] | None = None
-        true, said = set[str](), set[str]()
+        true, said = set[str](), set[str]()  # in the end, lest a slip in spelling be a class
         for frame in read_batches(
             self.path, columns, text={self.label, self.predicted, self.group}
         ):
@@ -59,21 +65,24 @@ class Predictions:
                 rows = ScoredRows(
                     score, predicted != labels, -math.inf, truth=labels, predicted=predicted
                 )
-                true.update(labels.tolist())
                 said.update(predicted.tolist())
             else:
                 table = np.column_stack([_numbers(frame[name], name) for name in self.proba])
                 if classes is None:
                     classes = name_classes(self.proba, sorted(set(labels)), self.label)
-                rows = score_rows(table, labels, classes=classes, owner="certify")
+                    said.update(classes.tolist())
+                rows = proba_rows(check_proba(table, "certify"), find_places(labels, classes))
+            true.update(labels.tolist())
             yield replace(rows, group=group_names(frame, self.group)) if self.group else rows
-        refuse_other_spelling(true - said, said - true, "certify", self.label)
+        known = said if self.proba else said - true  # labels of both kinds may be two classes
+        refuse_other_spelling(true - said, known, "certify", self.label)
 
 
 def name_classes(columns: Sequence[str], labels: Sequence[str], target: str) -> NDArray[Any]:
     """Return which label each probability column stands for.
 
-    By their names, by what differs in their names, or by position, whichever knows all labels.
+    By their names, by what differs in their names, or by position, whichever knows all labels; else by
+    the names that know most of them, if any do.
 
     Examples
     --------
@@ -81,6 +90,8 @@ def name_classes(columns: Sequence[str], labels: Sequence[str], target: str) -> 
     ['no', 'yes']
     >>> name_classes(["low", "high"], ["0", "1"], "y").tolist()
     ['0', '1']
+    >>> name_classes(["p_no", "p_yes"], ["maybe", "no"], "y").tolist()
+    ['no', 'yes']
     """
     # Names in order: what the first and the last begin with alike, all begin with.
     first, *_, last = sorted(columns)
@@ -88,10 +99,15 @@ def name_classes(columns: Sequence[str], labels: Sequence[str], target: str) -> 
         (i for i, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), 0
     )
     positions = [str(place) for place in range(len(columns))]
-    for names in (columns, [name[common:] for name in columns], positions):
-        classes = label_texts(np.array(names, object))
-        if set(labels) <= set(classes):
-            return classes
+    named = [
+        label_texts(np.array(names, object))
+        for names in (columns, [name[common:] for name in columns], positions)
+    ]
+    known = [len(set(labels) & set(classes)) for classes in named]
+    if max(known) == len(labels):
+        return named[known.index(len(labels))]
+    if max(known[:2]) > 0:
+        return named[known.index(max(known[:2]))]
     raise InvalidDataError(
         f"The labels in {target!r}, such as {list(labels)[:5]}, are neither the names nor the "
         f"numbers of the probability columns {list(columns)}. Name the columns after the classes."

@@ -150,7 +150,7 @@ def more_than_chance(matches: int, n: int, twins: int, known: int) -> bool:
 
     Examples
     --------
-    >>> more_than_chance(4, 200, 0, 500), more_than_chance(5, 200, 0, 500)
+    >>> more_than_chance(5, 200, 0, 500), more_than_chance(6, 200, 0, 500)
     (False, True)
     """
     return bool(bdtrc(matches - 1, n, chance_share(twins, known)) < COINCIDENCE)

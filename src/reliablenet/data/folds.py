@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing, check_random_state
 
 from reliablenet._checks import as_array, check_count, is_real, parameter_error
+from reliablenet.certificate.groups import check_groups
 from reliablenet.certificate.planning import (
     certification_rows,
     floor_share,
@@ -283,31 +283,6 @@ def _draw_last_first(
     others = counts[:-1]
     cut = cut_rows(strata(rest), others, random)[: len(others)]
     return [*(rest[part] for part in cut), last]
-
-
-def check_groups(groups: Any, n: int) -> NDArray[np.intp]:
-    """Return the number of each row's group, from 0 on, or say what is wrong with the groups.
-
-    Examples
-    --------
-    >>> check_groups(["ann", "bob", "ann"], 3)
-    array([0, 1, 0])
-    """
-    # numpy would write NaN among texts as the text "nan"
-    names = as_array(groups) if hasattr(groups, "shape") else np.array(groups, dtype=object)
-    if names.shape != (n,):
-        raise InvalidDataError(
-            f"`groups` must hold one label for each of the {n} rows; got shape {names.shape}."
-        )
-    # pandas takes numbers in the order of this machine's bytes alone
-    numbers = pd.factorize(names.astype(names.dtype.newbyteorder("=")))[0]
-    missing = numbers < 0
-    if missing.any():
-        raise InvalidDataError(
-            f"`groups` must name a group for every row; it is missing in row {missing.argmax()} "
-            f"({missing.sum()} in all). Give each such row a group of its own if it has none."
-        )
-    return numbers
 
 
 def cut_parts(

@@ -2,10 +2,11 @@
 
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.compare import compare, default_methods
-from reliablenet.methods.comparison import Comparison, MethodResult, Recommendation
+from reliablenet.methods.comparison import Comparison, Recommendation
 from reliablenet.methods.decisions import Decisions
 from reliablenet.methods.deep_gamblers import DeepGamblersClassifier
 from reliablenet.methods.erm import ERMClassifier
+from reliablenet.methods.method_result import MethodResult
 from reliablenet.methods.persistence import load
 from reliablenet.methods.posthoc import (
     CertifiedThreshold,

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import copy
 import sys
-import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -22,20 +19,18 @@ from sklearn.utils.validation import _num_samples
 
 from reliablenet._checks import check_count, check_fraction, parameter_error
 from reliablenet.certificate import Certificate, Provenance
-from reliablenet.certificate.record import Unit
-from reliablenet.certificate.scored import ScoredRows
-from reliablenet.certificate.threshold import judge
-from reliablenet.data.folds import Fold, Folds, cut_folds
+from reliablenet.data.folds import Folds, cut_folds
 from reliablenet.data.tabular import TabularEncoder
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.choice import share_rho
-from reliablenet.methods.comparison import Comparison, MethodResult
+from reliablenet.methods.comparison import Comparison
 from reliablenet.methods.deep_gamblers import DeepGamblersClassifier
 from reliablenet.methods.erm import ERMClassifier
 from reliablenet.methods.fold_warnings import warn_of_reuse
 from reliablenet.methods.inputs import check_labels
-from reliablenet.methods.ledger import closed, count_uses
+from reliablenet.methods.ledger import count_uses
+from reliablenet.methods.method_result import MethodResult
 from reliablenet.methods.posthoc import (
     CertifiedThreshold,
     ConfidenceThreshold,
@@ -44,10 +39,9 @@ from reliablenet.methods.posthoc import (
 )
 from reliablenet.methods.reliable import ReliableClassifier
 from reliablenet.methods.selectivenet import SelectiveNetClassifier
+from reliablenet.methods.shared_fits import Fits, Method, fit_family, fit_family_on_one_thread
 from reliablenet.methods.wrapping import WrappingClassifier
 from reliablenet.metrics.paired import resample_certified_throughput
-
-Method = tuple[str, SelectiveClassifier]
 
 
 def default_methods() -> dict[str, SelectiveClassifier]:
@@ -145,9 +139,9 @@ def compare(
     elif not isinstance(folds, Folds):
         raise parameter_error("folds", owner, "be a Folds record", type(folds).__name__)
     families = _group(_prepare(chosen, alpha, rho, int(random.randint(2**31 - 1))))
-    fits, unit = _Fits(), "row" if groups is None else "group"
+    fits, unit = Fits(), "row" if groups is None else "group"
     jobs = effective_n_jobs(n_jobs)
-    fit = _fit_group if jobs == 1 else _fit_group_on_one_thread
+    fit = fit_family if jobs == 1 else fit_family_on_one_thread
     work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
         delayed(fit)(family, folds, unit, alpha, rho) for family in families
     )
@@ -263,31 +257,6 @@ def _group(methods: dict[str, SelectiveClassifier]) -> list[list[Method]]:
     return list(groups.values())
 
 
-@dataclass
-class _Fits:
-    """What became of methods.
-
-    Attributes
-    ----------
-    results, failures
-        By name.
-    selection : dict of str to ScoredRows or None
-        The selection fold as each method sees it that needs a part of rho. A method that fails with
-        training and selection rows alone can never be handed out, whatever the certification fold
-        holds, and needs none. One that fails once the certification fold is there keeps its part, or
-        the parts of the others would depend on that fold; None if it was not even trained.
-    """
-
-    results: dict[str, MethodResult] = field(default_factory=dict)
-    failures: dict[str, str] = field(default_factory=dict)
-    selection: dict[str, ScoredRows | None] = field(default_factory=dict)
-
-    def add(self, more: _Fits) -> None:
-        self.results |= more.results
-        self.failures |= more.failures
-        self.selection |= more.selection
-
-
 def _count_looks(results: list[MethodResult]) -> list[MethodResult]:
     """Write one entry for all methods into the ledger: the choice among them is allowed for."""
     seen = results[0].model.seen_
@@ -314,109 +283,6 @@ def _count_looks(results: list[MethodResult]) -> list[MethodResult]:
 
 def _made(certificate: Certificate) -> Provenance:
     return certificate.provenance or Provenance()
-
-
-def _fit_group_on_one_thread(
-    group: list[Method], folds: Folds, unit: Unit, alpha: float, rho: float
-) -> _Fits:
-    """Do what `_fit_group` does, in a process beside others: more threads would wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        return _fit_group(group, folds, unit, alpha, rho)
-    finally:
-        torch.set_num_threads(threads)
-
-
-def _fit_group(group: list[Method], folds: Folds, unit: Unit, alpha: float, rho: float) -> _Fits:
-    """Fit methods that share a classifier, one training for all; a failure stays with its method."""
-    fits, held = _Fits(), folds.certification
-    # of a fold that has one row of each group, each row is a group
-    certification = held if unit == "row" else (held.X, held.y, np.arange(len(held)))
-    shared, shared_seconds = None, 0.0
-    for number, (name, method) in enumerate(group):
-        wraps = isinstance(method, WrappingClassifier)
-        given = wraps and shared is None and method._is_trained()
-        if wraps and shared is not None:
-            method.estimator, method._shares_fit = shared, True
-        method._shares_selection = _selection_still_needed(group[number + 1 :])
-        start = time.perf_counter()
-        rows, fitted, opened = None, False, False
-        try:
-            with warnings.catch_warnings(record=True) as caught, closed():
-                warnings.simplefilter("always")
-                method.fit(
-                    folds.train.X,
-                    folds.train.y,
-                    selection=folds.selection,
-                    certification=certification,
-                )
-                seconds, fitted = time.perf_counter() - start, True
-                notes = tuple(str(warning.message) for warning in caught)
-                rows = _selection_rows(method, folds.selection, given)
-                opened = True
-                taken = shared_seconds + seconds
-                result = _measure(name, method, held, unit, alpha, rho, taken, notes)
-            fits.results[name] = result
-            if shared is None:
-                shared, shared_seconds = method.estimator_ if wraps else method, seconds
-        except Exception as error:  # whatever a method raises, the others go on
-            fits.failures[name] = f"{type(error).__name__}: {error}"
-            if not fitted and method._reached in ("folds", "certification"):
-                opened = True
-                with suppress(Exception), warnings.catch_warnings(action="ignore"):
-                    rows = _selection_rows(method, folds.selection, given)
-        if opened:
-            fits.selection[name] = rows
-    return fits
-
-
-def _selection_still_needed(later: list[Method]) -> bool:
-    """Tell whether a rule around a fit that is to be shared computes something on the selection fold.
-
-    The fit must then leave that fold alone: a rule may not be computed on rows that trained its model.
-    """
-    return any(not isinstance(method, CertifiedThreshold) for _, method in later)
-
-
-def _selection_rows(method: SelectiveClassifier, fold: Fold, given: bool) -> ScoredRows | None:
-    """Return the selection fold as a method sees it, with labels for predictions; None if it is empty.
-
-    A network that was trained on these rows in the end looks better there than it is. It keeps what
-    it said of them before, and so does the classifier in a certified threshold, unless it was given
-    fitted: then what it keeps is about other rows.
-    """
-    if len(fold) == 0:
-        return None
-    source: Any = method
-    kept: ScoredRows | None = getattr(source, "_selection_rows", None)
-    while kept is None and isinstance(source, CertifiedThreshold) and not given:
-        source = source.estimator_
-        kept = getattr(source, "_selection_rows", None)
-    source, rows = (method, method.score_rows(fold.X, fold.y)) if kept is None else (source, kept)
-    return replace(rows, predicted=np.asarray(source.classes_)[rows.predicted])
-
-
-def _measure(
-    name: str,
-    method: SelectiveClassifier,
-    held: Fold,
-    unit: Unit,
-    alpha: float,
-    rho: float,
-    seconds: float,
-    notes: tuple[str, ...],
-) -> MethodResult:
-    """Open the certification fold for one fitted method."""
-    rows, fixed = method.score_rows(held.X, held.y), None
-    if not isinstance(method, CertifiedThreshold):
-        given = (
-            method.selection_threshold_ if isinstance(method.threshold, str) else method.threshold
-        )
-        fixed = judge(rows, alpha, rho, float(given), unit=unit)
-    return MethodResult.of(
-        name, rows, alpha, rho, unit, model=method, rule=fixed, seconds=seconds, notes=notes
-    )
 
 
 @contextmanager

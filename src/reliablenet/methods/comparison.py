@@ -14,18 +14,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from reliablenet.certificate import Certificate, Provenance, wording
-from reliablenet.certificate.record import Unit
-from reliablenet.certificate.scored import ScoredRows
 from reliablenet.certificate.threshold import judge
 from reliablenet.errors import InvalidDataError, MissingExtraError, ReliableNetError
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.choice import Choice
+from reliablenet.methods.method_result import (
+    MethodResult,
+    result_from_story,
+    result_to_story,
+    worth,
+)
 from reliablenet.metrics import (
-    Evaluation,
     Interval,
-    RiskCoverageCurve,
-    evaluate,
-    risk_coverage_curve,
 )
 from reliablenet.metrics.curves import COLOURS
 from reliablenet.metrics.paired import Contest, hold_contest
@@ -35,69 +35,6 @@ if TYPE_CHECKING:
 
 LEVEL = 0.95
 FORMAT, FIRST_FORMAT = "reliablenet-comparison/2", "reliablenet-comparison/1"
-
-
-@dataclass(frozen=True)
-class MethodResult:
-    """One method on the certification fold. `MethodResult.of` derives it from scored rows.
-
-    Attributes
-    ----------
-    name : str
-    model : SelectiveClassifier or None
-        Fitted; it acts by its own rule. None in a comparison that was read from JSON.
-    rule : Certificate or None
-        Of the rule that was fixed before the certification fold was opened, where there is one.
-    certificate : Certificate
-        Of the certified threshold, chosen on the fold itself.
-    evaluation : Evaluation
-        At the certified threshold.
-    curve : RiskCoverageCurve
-    rows : ScoredRows
-        Scores and verdicts, in the order of the fold.
-    seconds : float
-        Time to fit, that of a wrapped classifier included.
-    notes : tuple of str
-        Warnings that the fit gave.
-    kind : str
-        Name of the model's class, or of ours that it extends.
-    """
-
-    name: str
-    model: Any
-    rule: Certificate | None
-    certificate: Certificate
-    evaluation: Evaluation
-    curve: RiskCoverageCurve
-    rows: ScoredRows
-    seconds: float
-    notes: tuple[str, ...]
-    kind: str = ""
-
-    def __post_init__(self) -> None:
-        if self.model is not None:
-            ours = (c for c in type(self.model).__mro__ if c.__module__.startswith("reliablenet."))
-            object.__setattr__(self, "kind", next(ours).__name__)
-
-    @classmethod
-    def of(
-        cls, name: str, rows: ScoredRows, alpha: float, rho: float, unit: Unit = "row", **more: Any
-    ) -> MethodResult:
-        """Return what scored rows say about a method; the fields that they do not tell come beside."""
-        found = judge(rows, alpha, rho, unit=unit)
-        return cls(
-            name=name,
-            certificate=found,
-            evaluation=evaluate(rows, accepted=rows.score >= found.threshold, alpha=alpha),
-            curve=risk_coverage_curve(rows),
-            rows=rows,
-            **more,
-        )
-
-    @property
-    def certified_throughput(self) -> float:
-        """Share of rows that are acted on and right at the certified threshold; 0 without one."""
-        return _worth(self.certificate)
 
 
 @dataclass(frozen=True)
@@ -201,7 +138,7 @@ class Comparison:
         offer = self._offers.get(result.name)
         row["family"] = self.choice.family[result.name]
         row["choice_rho"] = math.nan if offer is None else offer.rho
-        row["choice_throughput"] = math.nan if offer is None else _worth(offer)
+        row["choice_throughput"] = math.nan if offer is None else worth(offer)
         return row | {"seconds": result.seconds}
 
     @cached_property
@@ -233,7 +170,7 @@ class Comparison:
     def _contest(self) -> Contest:
         """How the best offer fares against the others, if all are certified at its level."""
         offers = self._offers
-        winner = max(offers, key=lambda name: _worth(offers[name]))
+        winner = max(offers, key=lambda name: worth(offers[name]))
         rows = {name: self.results[name].rows for name in offers}
         return hold_contest(winner, rows, self.alpha, offers[winner].rho)
 
@@ -249,7 +186,7 @@ class Comparison:
             return self._nothing("those that could be handed out failed on the certification fold")
         contest = self._contest
         winner, offer = self.results[contest.winner], self._offers[contest.winner]
-        if _worth(offer) == 0.0:
+        if worth(offer) == 0.0:
             reason = "it acts rightly on no row" if offer.certified else offer.reason
             return self._nothing(f"the best of {among} is {winner.name}, and {reason}")
         model = copy.copy(winner.model)
@@ -297,7 +234,7 @@ class Comparison:
         name = self.choice.family[first.name]
         if name == winner.name or first.certified_throughput == winner.certified_throughput:
             return ""
-        offered = f"on {_worth(self._offers[name]):.3f}" if name in self._offers else "on none"
+        offered = f"on {worth(self._offers[name]):.3f}" if name in self._offers else "on none"
         return (
             f" Settled on beforehand, {first.name} would act rightly on "
             f"{first.certified_throughput:.3f}; at its own part of rho {offered}."
@@ -332,7 +269,7 @@ class Comparison:
             "format": FORMAT,
             "alpha": self.alpha,
             "rho": self.rho,
-            "results": [_result_to(result) for result in self.results.values()],
+            "results": [result_to_story(result) for result in self.results.values()],
             "failures": self.failures,
             "draws": self.draws.tolist(),
             "choice": vars(self.choice),
@@ -352,7 +289,7 @@ class Comparison:
                     f"The comparison has the format {story['format']!r}; we read {FORMAT!r}."
                 )
             alpha, rho = float(story["alpha"]), float(story["rho"])
-            results = [_result_from(one, alpha, rho) for one in story["results"]]
+            results = [result_from_story(one, alpha, rho) for one in story["results"]]
             failures = {str(name): str(error) for name, error in story["failures"].items()}
             comparison = cls(
                 alpha,
@@ -427,62 +364,3 @@ class Comparison:
         for axes in (left, right):
             axes.spines[["top", "right"]].set_visible(False)
         return figure
-
-
-def _worth(certificate: Certificate) -> float:
-    """Return the share of rows that a certificate lets a method act on rightly; 0 if it is refused."""
-    return certificate.throughput if certificate.certified else 0.0
-
-
-def _result_to(result: MethodResult) -> dict[str, Any]:
-    measured = result.evaluation.to_dict().items()
-    truth = result.rows.truth
-    return {
-        "name": result.name,
-        "kind": result.kind,
-        "rule": None if result.rule is None else json.loads(result.rule.to_json()),
-        "certificate": json.loads(result.certificate.to_json()),
-        "evaluation": {name: None if math.isnan(value) else value for name, value in measured},
-        "score": result.rows.score.tolist(),
-        "wrong": "".join("1" if wrong else "0" for wrong in result.rows.wrong),
-        "truth": None if truth is None else truth.tolist(),
-        "any_score": result.rows.lowest != 0.0,
-        "seconds": result.seconds,
-        "notes": list(result.notes),
-    }
-
-
-def _result_from(story: dict[str, Any], alpha: float, rho: float) -> MethodResult:
-    truth, rule, measured = story.get("truth"), story["rule"], story["evaluation"]
-    rows = ScoredRows(
-        np.array(story["score"], np.float64),
-        np.array([mark == "1" for mark in story["wrong"]]),
-        -math.inf if story["any_score"] else 0.0,
-        truth=None if truth is None else np.array(truth),
-    )
-    if rows.truth is not None and rows.truth.dtype.kind == "i" and (rows.truth < 0).any():
-        rows = replace(rows, unknown=rows.truth < 0)
-    stored = Certificate.from_json(json.dumps(story["certificate"]))
-    result = MethodResult.of(
-        story["name"],
-        rows,
-        alpha,
-        rho,
-        stored.unit,
-        model=None,
-        rule=None if rule is None else Certificate.from_json(json.dumps(rule)),
-        seconds=story["seconds"],
-        notes=tuple(story["notes"]),
-        kind=story["kind"],
-    )
-    if result.certificate != stored:
-        raise InvalidDataError(
-            f"The certificate of {result.name!r} does not follow from its rows: the text was altered."
-        )
-    # Confidences are not stored: what was measured of them is.
-    calibration: dict[str, Any] = {
-        name: math.nan if measured[name] is None else float(measured[name])
-        for name in ("ece", "wce_accepted")
-    }
-    known = replace(result.evaluation, **calibration)
-    return replace(result, certificate=stored, evaluation=known)

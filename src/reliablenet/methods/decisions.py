@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from reliablenet.certificate.scored import ScoredRows, top_entries
+from reliablenet.certificate.scored import ScoredRows, proba_rows, top_entries
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,4 @@ class Outputs(NamedTuple):
 
     def scored(self, y: NDArray[np.intp]) -> ScoredRows:
         """Return scores and verdicts of rows whose labels are class indices, -1 where not known."""
-        confidence, predicted = top_entries(self.proba)
-        score, lowest = (confidence, 0.0) if self.score is None else (self.score, -np.inf)
-        unknown = y < 0
-        strangers = unknown if unknown.any() else None
-        return ScoredRows(score, predicted != y, lowest, confidence, y, predicted, strangers)
+        return proba_rows(self.proba, y, self.score)

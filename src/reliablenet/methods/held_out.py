@@ -58,7 +58,8 @@ class HeldOut:
             mark = Fingerprint()
             mark.add(self.hashes, truth)
             known = mark.text()
-        provenance = Provenance(rows=known, table=self.table, copies=repeats.copies)
+        copies = repeats.copies if repeats.suspicious else 0
+        provenance = Provenance(rows=known, table=self.table, copies=copies)
         found = judge(self.rows, alpha, rho, threshold, unit=self.unit, provenance=provenance)
         made: Any = found.provenance
         uses = count_uses(self.hashes, made.model)

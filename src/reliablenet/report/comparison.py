@@ -8,7 +8,7 @@ from typing import Any
 
 from reliablenet.certificate import Certificate
 from reliablenet.methods import Comparison
-from reliablenet.methods.comparison import MethodResult
+from reliablenet.methods.method_result import MethodResult
 from reliablenet.report import text
 from reliablenet.report.charts import Axis, Numbers, marked_numbers
 from reliablenet.report.curves import distinct_curves, risk_coverage_chart

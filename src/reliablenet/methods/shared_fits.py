@@ -1,0 +1,153 @@
+"""Methods that share one classifier are fitted together: one training, and as many rules as there are."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from reliablenet.certificate.record import Unit
+from reliablenet.certificate.scored import ScoredRows
+from reliablenet.certificate.threshold import judge
+from reliablenet.data.folds import Fold, Folds
+from reliablenet.methods.base import SelectiveClassifier
+from reliablenet.methods.ledger import closed
+from reliablenet.methods.method_result import MethodResult
+from reliablenet.methods.posthoc import CertifiedThreshold
+from reliablenet.methods.wrapping import WrappingClassifier
+
+Method = tuple[str, SelectiveClassifier]
+
+
+@dataclass
+class Fits:
+    """What became of methods.
+
+    Attributes
+    ----------
+    results, failures
+        By name.
+    selection : dict of str to ScoredRows or None
+        The selection fold as each method sees it that needs a part of rho. A method that fails with
+        training and selection rows alone can never be handed out, whatever the certification fold
+        holds, and needs none. One that fails once the certification fold is there keeps its part, or
+        the parts of the others would depend on that fold; None if it was not even trained.
+    """
+
+    results: dict[str, MethodResult] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    selection: dict[str, ScoredRows | None] = field(default_factory=dict)
+
+    def add(self, more: Fits) -> None:
+        """Take in what became of further methods."""
+        self.results |= more.results
+        self.failures |= more.failures
+        self.selection |= more.selection
+
+
+def fit_family_on_one_thread(
+    group: list[Method], folds: Folds, unit: Unit, alpha: float, rho: float
+) -> Fits:
+    """Do what `fit_family` does, in a process beside others: more threads would wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return fit_family(group, folds, unit, alpha, rho)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def fit_family(group: list[Method], folds: Folds, unit: Unit, alpha: float, rho: float) -> Fits:
+    """Fit methods that share a classifier, one training for all; a failure stays with its method."""
+    fits, held = Fits(), folds.certification
+    # of a fold that has one row of each group, each row is a group
+    certification = held if unit == "row" else (held.X, held.y, np.arange(len(held)))
+    shared, shared_seconds = None, 0.0
+    for number, (name, method) in enumerate(group):
+        wraps = isinstance(method, WrappingClassifier)
+        given = wraps and shared is None and method._is_trained()
+        if wraps and shared is not None:
+            method.estimator, method._shares_fit = shared, True
+        method._shares_selection = _selection_still_needed(group[number + 1 :])
+        start = time.perf_counter()
+        rows, fitted, opened = None, False, False
+        try:
+            with warnings.catch_warnings(record=True) as caught, closed():
+                warnings.simplefilter("always")
+                method.fit(
+                    folds.train.X,
+                    folds.train.y,
+                    selection=folds.selection,
+                    certification=certification,
+                )
+                seconds, fitted = time.perf_counter() - start, True
+                notes = tuple(str(warning.message) for warning in caught)
+                rows = selection_rows(method, folds.selection, given)
+                opened = True
+                taken = shared_seconds + seconds
+                result = _measure(name, method, held, unit, alpha, rho, taken, notes)
+            fits.results[name] = result
+            if shared is None:
+                shared, shared_seconds = method.estimator_ if wraps else method, seconds
+        except Exception as error:  # whatever a method raises, the others go on
+            fits.failures[name] = f"{type(error).__name__}: {error}"
+            if not fitted and method._reached in ("folds", "certification"):
+                opened = True
+                with suppress(Exception), warnings.catch_warnings(action="ignore"):
+                    rows = selection_rows(method, folds.selection, given)
+        if opened:
+            fits.selection[name] = rows
+    return fits
+
+
+def _selection_still_needed(later: list[Method]) -> bool:
+    """Tell whether a rule around a fit that is to be shared computes something on the selection fold.
+
+    The fit must then leave that fold alone: a rule may not be computed on rows that trained its model.
+    """
+    return any(not isinstance(method, CertifiedThreshold) for _, method in later)
+
+
+def selection_rows(method: SelectiveClassifier, fold: Fold, given: bool) -> ScoredRows | None:
+    """Return the selection fold as a method sees it, with labels for predictions; None if it is empty.
+
+    A network that was trained on these rows in the end looks better there than it is. It keeps what
+    it said of them before, and so does the classifier in a certified threshold, unless it was given
+    fitted: then what it keeps is about other rows.
+    """
+    if len(fold) == 0:
+        return None
+    source: Any = method
+    kept: ScoredRows | None = getattr(source, "_selection_rows", None)
+    while kept is None and isinstance(source, CertifiedThreshold) and not given:
+        source = source.estimator_
+        kept = getattr(source, "_selection_rows", None)
+    source, rows = (method, method.score_rows(fold.X, fold.y)) if kept is None else (source, kept)
+    return replace(rows, predicted=np.asarray(source.classes_)[rows.predicted])
+
+
+def _measure(
+    name: str,
+    method: SelectiveClassifier,
+    held: Fold,
+    unit: Unit,
+    alpha: float,
+    rho: float,
+    seconds: float,
+    notes: tuple[str, ...],
+) -> MethodResult:
+    """Open the certification fold for one fitted method."""
+    rows, fixed = method.score_rows(held.X, held.y), None
+    if not isinstance(method, CertifiedThreshold):
+        given = (
+            method.selection_threshold_ if isinstance(method.threshold, str) else method.threshold
+        )
+        fixed = judge(rows, alpha, rho, float(given), unit=unit)
+    return MethodResult.of(
+        name, rows, alpha, rho, unit, model=method, rule=fixed, seconds=seconds, notes=notes
+    )
