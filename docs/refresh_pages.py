@@ -32,6 +32,7 @@ from reliablenet import errors
 from reliablenet.bench import load_profile
 from reliablenet.bench.drawing import DATASET_NAMES
 from reliablenet.bench.tables import results_frame
+from reliablenet.methods import ledger
 
 DOCS = Path(__file__).parent
 README = DOCS.parent / "README.md"
@@ -82,6 +83,7 @@ def runs(text: str) -> bool:
 def run_page(text: str, folder: Path) -> str:
     """Return a page as its blocks, run in a folder, make it."""
     names: dict[str, Any] = {"__name__": "__main__"}
+    ledger.clear()  # a page is read in a process of its own
     parts, end, printed, printed_at = [], 0, "", -1
     with inside(folder):
         for block in BLOCK.finditer(text):

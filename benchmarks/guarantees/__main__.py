@@ -1,6 +1,6 @@
 """Run the simulations and write results/guarantees/: python -m benchmarks.guarantees [NAME ...].
 
-All of it takes hours on two cores; `fits` continues where it was stopped.
+All of it takes hours on two cores; `fits` and `rules` continue where they were stopped.
 """
 
 from __future__ import annotations
@@ -12,13 +12,25 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.guarantees import compare, copies, fits, groups, ties, validity, voids, wording
+from benchmarks.guarantees import (
+    compare,
+    copies,
+    fits,
+    folds,
+    groups,
+    rules,
+    ties,
+    validity,
+    voids,
+    wording,
+)
 
 from reliablenet._files import write_atomically
 
 RESULTS = Path(__file__).parents[2] / "results" / "guarantees"
 SECTIONS: dict[str, Callable[[], Iterable[Any]]] = {
     "validity": lambda: [validity.run()],
+    "folds": lambda: [folds.run()],
     "ties": lambda: [ties.run()],
     "groups": lambda: [groups.run()],
     "voids": lambda: [voids.run()],
@@ -26,6 +38,7 @@ SECTIONS: dict[str, Callable[[], Iterable[Any]]] = {
     "compare": lambda: [compare.run()],
     "wording": lambda: [wording.run()],
     "fits": lambda: fits.run(done=stored("fits")),
+    "rules": lambda: rules.run(done=stored("rules")),
 }
 
 

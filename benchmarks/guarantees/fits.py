@@ -16,7 +16,7 @@ import reliablenet as rn
 from reliablenet.data import SyntheticBand
 
 ALPHA, RHO = 0.05, 0.05
-FITS, FRESH, BLOCK = 1000, 200_000, 20
+FITS, FEWER_FITS, FRESH, BLOCK = 1000, 300, 100_000, 20
 SHORT = rn.Schedule(warmup_epochs=5, epochs_per_stage=2, max_stages=3, tau=0.1)
 
 Maker = Callable[[int], Any]  # a seed becomes an unfitted estimator
@@ -24,11 +24,12 @@ Maker = Callable[[int], Any]  # a seed becomes an unfitted estimator
 
 @dataclass(frozen=True)
 class Trial:
-    """An estimator, and how many rows its `fit` gets."""
+    """An estimator, how many rows its `fit` gets, and how many fits it takes to see a failure."""
 
     name: str
     make: Maker
     rows: int
+    fits: int = FITS
 
 
 def reliable(threshold: str | float, seed: int) -> rn.ReliableClassifier:
@@ -45,10 +46,11 @@ def paper(threshold: str | float, seed: int) -> rn.ReliableClassifier:
 
 TRIALS = (
     Trial('ReliableClassifier(threshold="certified")', partial(reliable, "certified"), 1500),
-    Trial("ReliableClassifier(threshold=0.8)", partial(reliable, 0.8), 1500),
     Trial('network="mlp", threshold="certified"', partial(paper, "certified"), 1500),
-    Trial('network="mlp", threshold=0.8', partial(paper, 0.8), 1500),
-    Trial('network="mlp", threshold="selection"', partial(paper, "selection"), 4000),
+    # A threshold fixed beforehand is certified only where it keeps its budget with room to spare.
+    Trial("ReliableClassifier(threshold=0.8)", partial(reliable, 0.8), 1500, FEWER_FITS),
+    Trial('network="mlp", threshold=0.8', partial(paper, 0.8), 1500, FEWER_FITS),
+    Trial('network="mlp", threshold="selection"', partial(paper, "selection"), 4000, FEWER_FITS),
 )
 
 
@@ -81,7 +83,7 @@ def true_jcw(model: Any, band: SyntheticBand, fresh: int) -> float:
 
 def run(
     trials: Sequence[Trial] = TRIALS,
-    fits: int = FITS,
+    fits: int | None = None,
     fresh: int = FRESH,
     jobs: int = 2,
     done: Sequence[dict[str, Any]] = (),
@@ -92,8 +94,9 @@ def run(
         known = found.get(trial.name, {"jcw": []})["jcw"]
         setting = {"estimator": trial.name, "rows": trial.rows, "fresh": fresh}
         setting |= {"alpha": ALPHA, "rho": RHO}
-        while len(known) < fits:
-            seeds = range(len(known), min(len(known) + BLOCK, fits))
+        wanted = trial.fits if fits is None else fits
+        while len(known) < wanted:
+            seeds = range(len(known), min(len(known) + BLOCK, wanted))
             results = Parallel(n_jobs=jobs)(delayed(fit_once)(trial, s, fresh) for s in seeds)
             known = known + [jcw if certified else None for certified, jcw in results]
             found[trial.name] = setting | count(known) | {"jcw": known}

@@ -1,0 +1,62 @@
+"""Every rule around every estimator keeps its promise: the simulation in short, and its results."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+
+import pytest
+from benchmarks.guarantees import rules
+from benchmarks.guarantees.intervals import keeps
+from benchmarks.guarantees.rules import CERTIFIED, CONFORMAL, FAULT, NETWORK, RULES, TRIALS, Trial
+
+from reliablenet.data import SyntheticBand
+from reliablenet.methods import ledger
+
+RESULTS = Path(__file__).parents[2] / "results" / "guarantees" / "rules.json"
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule != FAULT])
+def test_rules_around_a_cheap_model_keep_their_promise(rule):
+    *_, (record,) = rules.run([Trial(rule, "LogisticRegression()", 60)], jobs=1)
+    assert record["draws"] == 60
+    assert keeps(record["failures"], 60, record["rho"])
+    if rule.startswith(CONFORMAL):
+        assert rules.keeps_mean(record)
+
+
+def test_fits_are_continued_where_they_were_stopped():
+    short, longer = (Trial(CONFORMAL, "LogisticRegression()", fits) for fits in (3, 5))
+    *_, before = rules.run([short], jobs=1, fresh=1000)
+    *_, after = rules.run([longer], jobs=1, fresh=1000, done=before)
+    *_, whole = rules.run([longer], jobs=1, fresh=1000)
+    assert after[0] == pytest.approx(whole[0])
+    assert list(rules.run([longer], jobs=1, fresh=1000, done=after)) == []
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_no_weight_is_fitted_to_rows_on_which_a_rule_computes(rule):
+    """What the fault of the simulation undoes; a certified threshold computes on other rows."""
+    rows = SyntheticBand(0).sample(rules.ROWS)
+    model = RULES[rule](rules.ESTIMATORS[NETWORK](0), 0)
+    with warnings.catch_warnings(), ledger.closed():
+        warnings.simplefilter("ignore")
+        model.fit(rows.X, rows.y)
+    while hasattr(model, "estimator_"):
+        model = model.estimator_
+    assert (model.history_.refitted_rows > 0) == (rule in (CERTIFIED, FAULT))
+
+
+def test_the_committed_fits_keep_every_promise_and_catch_the_fault():
+    found = {(one["rule"], one["estimator"]): one for one in json.loads(RESULTS.read_text())}
+    assert set(found) == {(trial.rule, trial.estimator) for trial in TRIALS}
+    for trial in TRIALS:
+        record = found[trial.rule, trial.estimator]
+        assert record["draws"] >= trial.fits
+        if trial.rule == FAULT:
+            assert not rules.keeps_mean(record)
+            continue
+        assert keeps(record["failures"], record["draws"], record["rho"]), record
+        if trial.rule.startswith(CONFORMAL):
+            assert rules.keeps_mean(record), record
