@@ -89,7 +89,7 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     selection_threshold_: float
     evidence_: Evidence
     fingerprint_: str
-    seen_: SeenRows | None
+    seen_: SeenRows | None = None
 
     # What a method brings.
 
@@ -393,6 +393,10 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     def _check_fresh(self, folds: Folds) -> None:
         """Raise if rows to choose or to certify on have trained what this method wraps."""
 
+    def _see(self, folds: Folds) -> SeenRows | None:
+        """Return the rows that have a part in the model or its rule, None if they cannot be compared."""
+        return see_folds(self, folds)
+
     def _check_fold(self, pair: Any, name: str) -> Fold:
         X, labels, _ = check_pair(self, pair, name)
         return Fold(X, class_indices(labels, self.classes_, f"the {name} fold"))
@@ -409,7 +413,7 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
             threshold = None if threshold == "certified" else self.selection_threshold_
         self._reached = "certification"
         rows = self._outputs(folds.certification.X).scored(folds.certification.y)
-        self.seen_ = see_folds(self, folds)
+        self.seen_ = self._see(folds)
         hashes = model_hashes(self, folds.certification.X)
         held = HeldOut(rows, hashes, cut.unit, table)
         found = held.judge(self.alpha, self.rho, threshold)

@@ -99,4 +99,4 @@ def _overlap(one: Hashes, other: Hashes) -> bool:
     common = int(np.isin(few, many).sum())
     natural = chance_share(twins, len(many))
     beyond = common - natural * len(few) >= SHARED * (1.0 - natural) * len(few)
-    return beyond and more_than_chance(common, len(few), twins, len(many))
+    return beyond and more_than_chance(common, len(few), natural)
