@@ -159,8 +159,48 @@ def default_tried() -> str:
 
 
 def fold_shares() -> str:
-    """Return certified throughput by the shares of the folds."""
-    return _one_change("fold_shares_results.json", "15 % and 15 %")
+    """Return certified throughput by the rule that says how many rows certify, as a share of ours."""
+    records = list(_measured("fold_shares_results.json").values())
+    models = list(dict.fromkeys(record["model"] for record in records))
+    rules = records[-1]["throughput"] | next(
+        record["throughput"] for record in records if record["model"] == "our default"
+    )
+    ours = next(rule for rule in rules if rule.endswith("(as it is)"))
+    heads = [f"{model}, {sum(r['model'] == model for r in records)} settings" for model in models]
+    lines = _heading(["certification rows", *heads])
+    for rule in rules:
+        cells = []
+        for model in models:
+            found = [r for r in records if r["model"] == model and rule in r["throughput"]]
+            ratios = [r["throughput"][rule] / r["throughput"][ours] for r in found]
+            cells.append(f"{np.mean(ratios):.3f}" if ratios else "-")
+        lines.append(_line(rule, cells))
+    return "\n".join(lines) + "\n"
+
+
+def fold_shares_by_set() -> str:
+    """Return certified throughput of our default by table and rule."""
+    records = [
+        record
+        for record in _measured("fold_shares_results.json").values()
+        if record["model"] == "our default"
+    ]
+    rules = list(records[0]["throughput"])
+    names = DATASET_NAMES | {"breast_cancer": "breast cancer"}
+    columns = {
+        f"{names[record['table']]}, {record['rows']:,} rows": record["throughput"]
+        for record in records
+    }
+    lines = _heading(["table", *rules])
+    ours = next(rule for rule in rules if rule.endswith("(as it is)"))
+    for name, values in columns.items():
+        cells = [f"{values[rule]:.3f}" for rule in rules]
+        bold = [
+            f"**{cell}**" if values[rule] > values[ours] else cell
+            for rule, cell in zip(rules, cells, strict=True)
+        ]
+        lines.append(_line(name, bold))
+    return "\n".join(lines) + "\n"
 
 
 def _one_change(name: str, usual: str) -> str:
@@ -269,6 +309,7 @@ DEFAULT = {
     "default_tried": default_tried,
     "fixed_threshold": fixed_threshold,
     "fold_shares": fold_shares,
+    "fold_shares_by_set": fold_shares_by_set,
     "images_table": images_table,
     "shifted": shifted,
     "untuned": untuned,

@@ -87,6 +87,66 @@ def guarantee_fits() -> str:
     )
 
 
+def guarantee_rules() -> str:
+    """Return false certificates and mean JCW of every rule around every estimator."""
+    records = _stored("rules")
+    found = {(r["rule"], r["estimator"]): r for r in records}
+    fault = next(r for r in records if r["rule"] == "conformal, refitted")
+    rules = [r for r in dict.fromkeys(r["rule"] for r in records) if r != fault["rule"]]
+    estimators = list(dict.fromkeys(r["estimator"] for r in records))
+    first, fits = records[0], sorted({r["draws"] for r in records if r is not fault})
+
+    def cell(record: Record) -> str:
+        return f"{_percent(record['failures'], record['draws'])} / {_mean(record)}"
+
+    lines = [
+        f"{first['rows']} rows, alpha {first['alpha']:g}, rho {first['rho']:g}, {fits[0]:,} to {fits[-1]:,} fits a cell, true JCW by "
+        f"{first['fresh']:,} fresh rows each: share of false certificates / mean JCW and its standard error.\n",
+        "| rule | " + " | ".join(f"`{name}`" for name in estimators) + " |",
+        "| --- |" + " --: |" * len(estimators),
+    ]
+    lines += [
+        f"| `{rule}` | " + " | ".join(cell(found[rule, name]) for name in estimators) + " |"
+        for rule in rules
+    ]
+    return "\n".join(lines) + (
+        f"\n\nWith the fault, a network fitted to the selection rows of a conformal rule around it: mean JCW {_mean(fault)} ({fault['draws']:,} fits), "
+        f"where {fault['alpha']:g} is promised.\n"
+    )
+
+
+def _mean(record: Record) -> str:
+    """Return the mean JCW of a record with its standard error."""
+    n, average = record["draws"], record["sum"] / record["draws"]
+    error = (max(record["squares"] / n - average**2, 0.0) / (n - 1)) ** 0.5
+    return f"{average:.4f} ± {error:.4f}"
+
+
+def guarantee_folds() -> str:
+    """Return false certificates and mean JCW by the way in which folds are drawn."""
+    records = _stored("folds")
+    columns: dict[str, Callable[[Record], str]] = {
+        "source and model": lambda r: r["source"],
+        "folds": lambda r: r["cut"],
+        "sizes": lambda r: ", ".join(f"{count:,}" for count in r["counts"]),
+        "alpha": lambda r: f"{r['alpha']:.4g}",
+    }
+    left = ("source and model", "folds")
+    counted = columns | {
+        "rho": lambda r: f"{r['rho']:g}",
+        "false": lambda r: _share(r["failures"], r["draws"]),
+    }
+    averaged = columns | {
+        "mean JCW": lambda r: f"{r['mean']:.4f} ± {r['standard_error']:.4f}",
+    }
+    return (
+        _count_line(records, "a line; sizes are those of training, selection and certification")
+        + _table(counted, [r for r in records if "failures" in r], left)
+        + "\n"
+        + _table(averaged, [r for r in records if "mean" in r], left)
+    )
+
+
 def guarantee_voids() -> str:
     """Return faults and remedies with their false certificates."""
     return _count_line(_stored("voids"), "a line") + _table(
@@ -262,7 +322,9 @@ PARTS = {
         guarantee_compare,
         guarantee_copies,
         guarantee_fits,
+        guarantee_folds,
         guarantee_groups,
+        guarantee_rules,
         guarantee_ties,
         guarantee_validity,
         guarantee_validity_all,

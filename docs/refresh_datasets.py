@@ -23,6 +23,9 @@ INTRODUCTION = """\
 look into), `sweeps` (rows by severity of the shift), `test` (where the source has a set of its own) and `info` (files, rows, settings). `Dataset.from_frame` builds the same from
 a table of your own.
 
+Folds of the files are the paper's, 70, 15 and 15 % of the source rows, stratified by label; `fit` and `Dataset.from_frame` draw theirs in another way
+([decision 19](decisions/0019-the-certification-fold-is-drawn-first.md)).
+
 A file is looked for in the folder that `RELIABLENET_DATA` names, then in the cache folder of the user, and is otherwise downloaded from its publisher and checked against
 its SHA-256. This page, its counts and pictures are written by `make datasets`; counts are those of seed 0.
 """

@@ -35,6 +35,8 @@ can train them.
 
 * **certified** counts the seeds whose one-sided Clopper-Pearson bound is within alpha. **JCW <= alpha** only compares what was observed. The paper's column "Cert.", starred here, matches the second:
   with 95 certification rows, as on German Credit, alpha = 0.05 affords one error.
+* Folds are the paper's: of the source rows 70 % train, 15 % select and 15 % certify, each fold stratified by label (`cut_paper_folds`; Synthetic Band draws each fold anew). A certificate from a stratified fold is not quite exact, which is why `fit` cuts its own folds
+  in another way ([decision 19](decisions/0019-the-certification-fold-is-drawn-first.md)).
 * `erm` accepts everything, as the paper's table has it; `erm@eps` acts at eps\\*, as its text has it. `temperature` acts at the most permissive threshold of the selection fold,
   `temperature@eps` at eps\\*. `warmup@eps` is the network after its ten warm-up epochs, before any constrained training, at the same eps\\*: what ReliableNet adds is what it adds to that.
 * `reliablenet_last@eps` is the paper's method, the last iterate; `reliablenet@eps` keeps the epoch with the lowest selection-fold loss among those within the budget.

@@ -3,6 +3,7 @@
 from reliablenet.certificate.bounds import clopper_pearson_upper, hoeffding_upper, uniform_slack
 from reliablenet.certificate.planning import (
     certification_power,
+    certification_rows,
     largest_certifiable_errors,
     rows_for_errors,
     rows_needed,
@@ -19,6 +20,7 @@ __all__ = [
     "Certificate",
     "Provenance",
     "certification_power",
+    "certification_rows",
     "certified_threshold",
     "certify",
     "clopper_pearson_upper",

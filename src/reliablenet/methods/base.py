@@ -67,6 +67,8 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     # Whether the method is a rule with a promise of its own, to be followed with or without a
     # certificate; see docs/decisions/0007.
     _acts_uncertified: ClassVar[bool] = False
+    # Whether that promise rests on the selection fold, which is then drawn at random as well.
+    _promises_on_selection: ClassVar[bool] = False
     # Set by `compare`, where several rules share one fit on the same folds: whether one of them still
     # needs the selection fold, and whether what a rule wraps was fitted on these very folds.
     _shares_selection: bool = False
@@ -140,6 +142,10 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     def _check_threshold(self, threshold: float) -> None:
         """Raise on a threshold that no score can be compared with."""
         check_threshold("threshold", threshold, type(self).__name__, len(self.classes_))
+
+    def _tunes_on_selection(self) -> bool:
+        """Tell whether the scores themselves depend on the selection fold, through any choice."""
+        return False
 
     def _uses_selection(self) -> bool:
         """Tell whether a selection fold has a part in training or in the rule; else none is cut."""

@@ -121,6 +121,11 @@ class WrappingClassifier(SelectiveClassifier):
         uses = self._uses_selection()
         return holdout_counts(n, self.fold_sizes, self.alpha, self.rho, selection=uses)
 
+    def _tunes_on_selection(self) -> bool:
+        inner = self.estimator
+        wraps = isinstance(inner, SelectiveClassifier) and not self._is_fitted()
+        return wraps and inner._tunes_on_selection()
+
     def _uses_selection(self) -> bool:
         """Tell whether this rule, or what it wraps, has a use for the selection fold."""
         inner = self.estimator
