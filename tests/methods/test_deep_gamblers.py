@@ -300,7 +300,9 @@ def test_on_noisy_digits_the_reservation_finds_errors_and_grows_as_the_reward_sh
     known, fresh = order[:1200], order[1200:]
     means = []
     for reward in (1.5, 1.9, 3.0):
-        model = rn.DeepGamblersClassifier(reward=reward, epochs=30, random_state=0)
+        model = rn.DeepGamblersClassifier(
+            reward=reward, epochs=30, fold_sizes=(0.7, 0.15, 0.15), random_state=0
+        )
         fit_quietly(model, X[known], y[known])
         reservation, wrong = reservation_and_errors(model, X[fresh], y[fresh])
         assert 0.1 < wrong.mean() < 0.4

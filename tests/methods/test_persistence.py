@@ -371,7 +371,7 @@ def test_a_rule_comes_back_with_the_classifier_it_wraps(wrapper, tmp_path) -> No
     assert loaded.decide(table).to_frame().equals(fitted.decide(table).to_frame())
     np.testing.assert_array_equal(loaded.predict_proba(table), fitted.predict_proba(table))
     assert loaded.threshold_ == fitted.threshold_
-    assert loaded.selection_threshold_ == fitted.selection_threshold_
+    np.testing.assert_equal(loaded.selection_threshold_, fitted.selection_threshold_)
     assert loaded.certificate_ == fitted.certificate_
     mine, theirs = (model.get_params(deep=False) for model in (loaded, fitted))
     assert {k: v for k, v in mine.items() if k != "estimator"} == {
