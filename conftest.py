@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,8 +25,13 @@ def one_thread_a_worker() -> None:
 
 
 @pytest.fixture(autouse=True)
-def empty_ledger() -> None:
-    """Tests certify the same rows again and again; each begins as a new process would."""
+def empty_ledger() -> Iterator[None]:
+    """Begin each test as a new process would: they certify the same rows again and again.
+
+    What a fixture of a whole module fits comes before this one, and finds it empty all the same.
+    """
+    ledger.clear()
+    yield
     ledger.clear()
 
 

@@ -12,7 +12,7 @@ import pytest
 from reliablenet._files import open_atomically, write_atomically
 
 STRIKES = """
-import os, random, signal
+import os, random, signal, time
 from pathlib import Path
 from reliablenet._files import write_atomically
 
@@ -21,9 +21,13 @@ def strike(*_):
 
 signal.signal(signal.SIGALRM, strike)
 moments, path, struck = random.Random(0), Path("run.json"), 0
+began = time.perf_counter()
+for _ in range(20):
+    write_atomically(path, b"a" * 1000)
+once = (time.perf_counter() - began) / 20  # how long it takes: disks differ
 for number in range(2000):
     try:
-        signal.setitimer(signal.ITIMER_REAL, moments.uniform(1e-5, 6e-4))
+        signal.setitimer(signal.ITIMER_REAL, moments.uniform(1e-5, 1.5 * once))
         write_atomically(path, b"ab"[number % 2 :][:1] * 1000)
         signal.setitimer(signal.ITIMER_REAL, 0)
     except KeyboardInterrupt:

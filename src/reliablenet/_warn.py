@@ -11,9 +11,10 @@ HERE = str(Path(__file__).parent)
 
 def warn_user(message: str, category: type[Warning]) -> None:
     """Warn about the innermost line that is neither ours nor scikit-learn's."""
-    # scikit-learn is between us and the caller where it calls our fit: `with_callbacks`, `GridSearchCV`.
-    sklearn = sys.modules.get("sklearn")
-    inside = (HERE,) if sklearn is None else (HERE, str(Path(str(sklearn.__file__)).parent))
+    # scikit-learn is between us and the caller where it calls our fit: `with_callbacks`, `GridSearchCV`,
+    # which does so through joblib.
+    between = (sys.modules.get(name) for name in ("sklearn", "joblib"))
+    inside = (HERE, *(str(Path(str(m.__file__)).parent) for m in between if m is not None))
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(inside):
         frame, level = frame.f_back, level + 1

@@ -173,7 +173,7 @@ def bench(folder: Path, *options: str, **settings: str) -> subprocess.Popen[byte
 @pytest.mark.parametrize("options", [("--jobs", "2"), ("--jobs", "2", "--dask", "local")])
 def test_processes_and_a_dask_cluster_give_the_same_to_the_bit(finished, tmp_path, options) -> None:
     process = bench(tmp_path, *options)
-    _, err = process.communicate(timeout=300)
+    _, err = process.communicate(timeout=1200)
     assert process.returncode == 0, err.decode()
     assert contents(tmp_path / "tiny") == contents(finished)
 
@@ -186,7 +186,7 @@ def test_dask_says_nothing_of_a_taken_port_or_of_a_worker_that_is_slow_to_go(tmp
             taken.bind(("127.0.0.1", 8787))
             taken.listen()
         process = bench(tmp_path, *options, DASK_DISTRIBUTED__WORKER__PRELOAD=slow)
-        _, err = process.communicate(timeout=300)
+        _, err = process.communicate(timeout=1200)
     assert process.returncode == 0
     assert err.decode() == f"1 trainings to do; results go to {tmp_path / 'tiny'}.\n"
 
@@ -199,6 +199,6 @@ def test_ten_kills_at_random_moments_change_nothing(finished, tmp_path) -> None:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
     process = bench(tmp_path)
-    _, err = process.communicate(timeout=300)
+    _, err = process.communicate(timeout=1200)
     assert process.returncode == 0, err.decode()
     assert contents(tmp_path / "tiny") == contents(finished)

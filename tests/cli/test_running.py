@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -19,10 +20,10 @@ COMMAND = [sys.executable, "-m", "reliablenet"]
 
 
 def run(*arguments: object, **settings: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        **({"capture_output": True, "text": True, "timeout": 300, "check": False} | settings),
-    )
+    """Run a command with one thread, as the tests do: sums depend on it."""
+    given = {"capture_output": True, "text": True, "timeout": 1200, "check": False}
+    given["env"] = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.run([*COMMAND, *map(str, arguments)], **(given | settings))
 
 
 def failing(error: Exception) -> typer.Typer:
@@ -199,7 +200,7 @@ def test_a_reader_that_leaves_is_no_error(trained, loans) -> None:
         text=True,
     )
     writer.stdout.close()
-    assert "Traceback" not in writer.communicate(timeout=120)[1]
+    assert "Traceback" not in writer.communicate(timeout=600)[1]
 
 
 def test_an_existing_file_survives_a_failure(trained, loans, call, tmp_path) -> None:

@@ -174,7 +174,7 @@ def test_later_calls_and_other_processes_read_the_cache(server):
     path = fetch(file)
     assert fetch(file) == path
     other = start(file)
-    output, errors = other.communicate(timeout=60)
+    output, errors = other.communicate(timeout=600)
     assert (output.strip(), errors) == (str(path), "")
     assert len(server.requests) == 1
 
@@ -285,7 +285,7 @@ def test_a_quota_that_is_used_up_in_the_middle(server, cache):
     limited = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({HALF}, {HALF})); "
     file = source(server)
     command = [sys.executable, "-c", limited + FETCH, file.path, file.url, file.sha256]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert result.returncode == 1
     assert "DataFileError: set/rows.csv is not on this computer, and it cannot be stored in" in (
         result.stderr
@@ -298,12 +298,12 @@ def test_a_quota_that_is_used_up_in_the_middle(server, cache):
 def test_two_processes_at_once_download_once(server, cache):
     file = source(server, "slow")
     first = start(file)
-    assert server.begun.wait(60)
+    assert server.begun.wait(600)
     second = start(file)
     assert "Another process is downloading" in second.stderr.readline()  # it waits, and says so
     assert not (cache / "set" / "rows.csv").exists()
     server.release.set()
-    outputs = [process.communicate(timeout=60)[0].strip() for process in (first, second)]
+    outputs = [process.communicate(timeout=600)[0].strip() for process in (first, second)]
     assert outputs == [str(cache / "set" / "rows.csv")] * 2
     assert len(server.requests) == 1
     assert left_behind(cache) == ["rows.csv"]
@@ -314,10 +314,10 @@ def test_threads_of_one_process_download_once(server):
     threads = [threading.Thread(target=lambda: paths.append(fetch(file))) for _ in range(4)]
     for thread in threads:
         thread.start()
-    assert server.begun.wait(60)
+    assert server.begun.wait(600)
     server.release.set()
     for thread in threads:
-        thread.join(60)
+        thread.join(600)
     assert len(set(paths)) == 1
     assert len(paths) == 4
     assert len(server.requests) == 1
@@ -331,13 +331,13 @@ def test_a_process_that_dies_in_the_middle_leaves_nothing_that_passes_for_the_fi
     file, part = source(server, "slow"), cache / "set" / ".rows.csv.part"
     # A test run in the background of a shell ignores SIGINT, and so would its children.
     process = start(file, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
-    assert server.begun.wait(60)
-    until = time.monotonic() + 30
+    assert server.begun.wait(600)
+    until = time.monotonic() + 300
     while not (part.exists() and part.stat().st_size) and time.monotonic() < until:
         time.sleep(0.01)
     assert 0 < part.stat().st_size <= HALF
     process.send_signal(blow)
-    process.communicate(timeout=60)
+    process.communicate(timeout=600)
     assert part.exists() == (blow == signal.SIGKILL)  # else it had the time to clean up
     assert find([file.path]) is None
     server.release.set()
@@ -380,7 +380,7 @@ def test_a_person_who_watches_sees_a_bar_on_standard_error(server, monkeypatch):
     master, slave = pty.openpty()
     process = start(source(server), stderr=slave)
     os.close(slave)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=600)
     shown = b""
     while select.select([master], [], [], 0.2)[0]:
         try:

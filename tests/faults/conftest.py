@@ -52,7 +52,7 @@ class Command:
                 ticks += int(fields[11]) + int(fields[12])
         return ticks / os.sysconf("SC_CLK_TCK")
 
-    def wait_until(self, ready: Callable[[], object], limit: float = 240.0) -> None:
+    def wait_until(self, ready: Callable[[], object], limit: float = 600.0) -> None:
         """Wait until something is so, while the command is at work."""
         end = time.monotonic() + limit
         while not ready():
@@ -72,14 +72,14 @@ class Command:
                 found.append(int(entry.name))
         return found
 
-    def wait_for_children(self, limit: float = 30.0) -> None:
+    def wait_for_children(self, limit: float = 120.0) -> None:
         """Wait until no process of the session is left: a worker looks for its parent every second."""
         end = time.monotonic() + limit
         while self.children():
             assert time.monotonic() < end, f"still there: {self.children()}"
             time.sleep(0.1)
 
-    def end(self, blow: int | None = None, limit: float = 300.0) -> tuple[int, str, str]:
+    def end(self, blow: int | None = None, limit: float = 600.0) -> tuple[int, str, str]:
         """Strike if asked to, wait for the end, and return the exit code and what was printed."""
         if blow is not None:
             self.process.send_signal(blow)

@@ -17,9 +17,9 @@ torch.set_num_threads(1)
 import reliablenet as rn
 from pathlib import Path
 
-def strike(work, rounds, longest):
+def strike(work, longest):
     moments = random.Random(0)
-    for _ in range(rounds):
+    while True:
         read, write = os.pipe()
         if (child := os.fork()) == 0:
             try:
@@ -43,9 +43,11 @@ new = copy.copy(old)
 new.clip_norm = 7.0
 path = Path("m.rnet")
 old.save(path)
-seen = []
-for _ in strike(lambda: (new.save(path), old.save(path)), 60, 0.25):
+seen, end = [], time.monotonic() + 200  # a slow disk needs more rounds to be struck at both
+for _ in strike(lambda: (new.save(path), old.save(path)), 0.25):
     seen.append(rn.load(path).clip_norm)
+    if len(seen) >= 60 and (len(set(seen)) == 2 or time.monotonic() > end):
+        break
 print(json.dumps({"seen": seen, "old": old.clip_norm, "new": new.clip_norm}))
 """
 
@@ -63,9 +65,11 @@ def run(path):
     return {name: value.tolist() for name, value in network.state_dict().items()}
 
 path, rounds, whole = Path("run.ckpt"), 0, 0
-for _ in strike(lambda: run(path), 30, 0.3):
+for _ in strike(lambda: run(path), 0.3):
     rounds += 1
     whole += not path.exists() or bool(load_file(path))
+    if rounds == 30:
+        break
 print(json.dumps({"rounds": rounds, "whole": whole, "same": run(path) == run(None)}))
 """
 
@@ -74,7 +78,7 @@ def test_in_the_middle_of_saving_a_model(model, start) -> None:
     code, out, err = start(model, program=KILLS + SAVE).end()
     assert code == 0, err
     found = json.loads(out)
-    assert len(found["seen"]) == 60
+    assert len(found["seen"]) >= 60
     assert set(found["seen"]) == {found["old"], found["new"]}
 
 

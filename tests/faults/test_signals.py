@@ -40,17 +40,19 @@ def test_a_long_command_ends_at_once_and_leaves_what_was_finished(
 ) -> None:
     name, *options = line.split()
     arguments = [part.format(tables=tables) for part in COMMANDS[name]]
+    begun = time.monotonic()
     command = start(*arguments, *options)
     if name == "bench":
         command.wait_until(lambda: list(tmp_path.glob("results/*/*/*/*.json")))
     else:
         busy = 15 if "--jobs" in options else 8  # importing takes some three for each process
         command.wait_until(lambda: command.seconds() > busy)
-    began = time.monotonic()
+    struck = time.monotonic()
+    slowness = max(1.0, (struck - begun) / command.seconds())  # others may keep the processor busy
     if blow == signal.SIGINT:  # a terminal sends it to all processes of the command
         os.killpg(command.process.pid, blow)
-    code, _, err = command.end(blow if blow == signal.SIGTERM else None, limit=60)
-    assert time.monotonic() - began < 30
+    code, _, err = command.end(blow if blow == signal.SIGTERM else None)
+    assert time.monotonic() - struck < 30 * slowness
     assert code == (130 if blow == signal.SIGINT else 143), err
     assert "Traceback" not in err
     assert {signal.SIGINT: "Interrupted.", signal.SIGTERM: "Terminated."}[blow] in err

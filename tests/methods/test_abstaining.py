@@ -214,6 +214,7 @@ def test_a_network_of_ones_own_on_images_learns_and_comes_back_from_a_file(
     X, y = load_digits(return_X_y=True)
     images = X.reshape(-1, 1, 8, 8) / 16
     settings = {"alpha": 0.1, "learning_rate": 1e-2, "network": pictures, "score": score}
+    settings["fold_sizes"] = (0.8, 0.1, 0.1)
     if kind is rn.DeepGamblersClassifier:  # with ten classes, who gambles too early only abstains
         settings |= {"epochs": 12, "warmup_epochs": 6}
     model = fit_quietly(quick(kind, **settings), images, y)

@@ -113,7 +113,7 @@ def test_empty_and_too_few_rows() -> None:
 @pytest.mark.filterwarnings("ignore::reliablenet.FoldWarning")
 @pytest.mark.filterwarnings("ignore::reliablenet.ConstraintWarning")
 def test_ten_rows_are_fitted_and_refused_a_certificate_with_the_reason() -> None:
-    with pytest.warns(rn.NotCertifiedWarning, match="in 4 rows .* needs 59 rows|needs \\d+ rows"):
+    with pytest.warns(rn.NotCertifiedWarning, match="in 4 rows: .* needs at least 59 rows"):
         model().fit(X[:10], np.arange(10) % 2)
 
 
@@ -172,8 +172,12 @@ def test_columns_renamed_missing_or_too_many(fitted_on_frame) -> None:
 
 def test_labels_unseen_at_certification(fitted_on_frame) -> None:
     frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(10)])
-    with pytest.raises(rn.InvalidDataError, match="not among the 2 known classes: \\[7\\]"):
+    frame += 100.0  # rows that it has not seen
+    with pytest.raises(rn.InvalidDataError, match=r"among the 2 known classes: got \[7\]"):
         fitted_on_frame.certify(frame, np.full(400, 7))
+    with pytest.warns(rn.LabelWarning, match=r"10 of 400 rows have a label .* not know \(\[7\]\)"):
+        found = fitted_on_frame.certify(frame, np.where(np.arange(400) < 10, 7, Y))
+    assert found.unknown == 10
 
 
 def test_using_before_fitting() -> None:

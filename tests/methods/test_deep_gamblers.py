@@ -16,7 +16,7 @@ from sklearn.metrics import roc_auc_score
 from torch import nn
 
 import reliablenet as rn
-from reliablenet.data import SyntheticBand
+from reliablenet.data import Fold, SyntheticBand
 from reliablenet.methods.deep_gamblers import GamblersLoss
 
 DRAW = SyntheticBand(seed=0)
@@ -162,11 +162,11 @@ class Watcher:
         pass
 
 
-def watched(stop_after: int = 0, **changes):
+def watched(stop_after: int = 0, selection: Fold = SELECTION, **changes):
     """Fit on the Band with folds of its own; return the model and the weights of every epoch."""
     watcher = Watcher(stop_after)
     model = quick(rn.DeepGamblersClassifier, **changes).set_callbacks(watcher)
-    fit_quietly(model, BAND.X, BAND.y, selection=SELECTION, certification=FRESH)
+    fit_quietly(model, BAND.X, BAND.y, selection=selection, certification=FRESH)
     return model, watcher.weights
 
 
@@ -203,12 +203,11 @@ def test_the_training_loss_is_cross_entropy_first_and_the_gambling_loss_afterwar
 
 
 def test_a_warm_up_epoch_is_never_kept_even_if_it_has_the_lowest_loss() -> None:
-    model, weights = watched(
-        checkpoint="selection", epochs=30, warmup_epochs=20, learning_rate=1e-2, reward=2.0
-    )
+    turned = Fold(SELECTION.X, 1 - SELECTION.y)  # what it learns makes it worse there
+    model, weights = watched(selection=turned, checkpoint="selection", epochs=7, warmup_epochs=4)
     losses = model.history_.frame()["loss_selection"]
-    assert losses.idxmin() < 20  # it overfits: the warm-up would be chosen if it might
-    assert model.history_.chosen_epoch == losses[20:].idxmin() + 1
+    assert losses.idxmin() < 4  # the warm-up would be chosen if it might
+    assert model.history_.chosen_epoch == losses[4:].idxmin() + 1
     assert same_bits(model.network_.state_dict(), weights[model.history_.chosen_epoch - 1])
 
 
@@ -301,7 +300,9 @@ def test_on_noisy_digits_the_reservation_finds_errors_and_grows_as_the_reward_sh
     known, fresh = order[:1200], order[1200:]
     means = []
     for reward in (1.5, 1.9, 3.0):
-        model = rn.DeepGamblersClassifier(reward=reward, epochs=30, random_state=0)
+        model = rn.DeepGamblersClassifier(
+            reward=reward, epochs=30, fold_sizes=(0.7, 0.15, 0.15), random_state=0
+        )
         fit_quietly(model, X[known], y[known])
         reservation, wrong = reservation_and_errors(model, X[fresh], y[fresh])
         assert 0.1 < wrong.mean() < 0.4

@@ -50,7 +50,7 @@ def test_what_teams_have_can_be_certified_and_kept(estimator, tmp_path) -> None:
     y = np.where(X[:, 0] + 0.3 * rng.normal(size=400) > 0, "yes", "no")
     with warnings.catch_warnings(action="ignore"):  # networks that have not converged
         rule = rn.CertifiedThreshold(clone(estimator).fit(X[:200], y[:200]), alpha=0.2)
-    rule.fit(X[200:], y[200:])
+        rule.fit(X[200:], y[200:])  # or have learned nothing
     loaded = rn.load(rule.save(tmp_path / "m.rnet"))
     assert np.array_equal(loaded.predict_proba(X), rule.predict_proba(X))
     assert loaded.certificate_ == rule.certificate_

@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import reliablenet as rn
 from reliablenet.data import SyntheticBand
+from reliablenet.data.folds import fold_counts
 from reliablenet.report import model_page
 
 pytestmark = pytest.mark.filterwarnings("ignore::reliablenet.ReuseWarning")
@@ -48,9 +49,10 @@ def test_a_person_is_trained_on_or_certified_on_and_counts_once() -> None:
     X, y, person = table()
     model = quietly(rn.CertifiedThreshold(Watching(), random_state=0), X, y, groups=person)
     certified = person[model.evidence_.row]
-    assert model.certificate_.n == len(certified) == len(set(certified)) == 124
+    held = fold_counts(PERSONS, selection=False)[2]
+    assert model.certificate_.n == len(certified) == len(set(certified)) == held
     assert not set(certified.tolist()) & model.estimator_.trained_on_
-    assert len(model.estimator_.trained_on_) == PERSONS - 124  # no selection fold
+    assert len(model.estimator_.trained_on_) == PERSONS - held  # no selection fold
 
 
 def test_a_fitted_classifier_is_certified_on_one_row_of_each_person() -> None:

@@ -10,6 +10,7 @@ import textwrap
 import numpy as np
 import pytest
 import torch
+from contract_helpers import fit_quietly
 from torch import nn
 from torch.utils.data import DataLoader, Subset, TensorDataset
 
@@ -117,7 +118,7 @@ def test_a_loader_brings_its_own_batches(data):
             return super().forward(x)
 
     clf.set_params(network=lambda d, k: Watched(d, k))
-    clf.fit(DataLoader(data["train"], batch_size=1999, shuffle=True), **given)
+    fit_quietly(clf, DataLoader(data["train"], batch_size=1999, shuffle=True), **given)
     assert sizes == [1999, 1999, 1002] * 2
 
 

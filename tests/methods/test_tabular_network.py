@@ -63,6 +63,7 @@ def test_it_is_trained_on_the_selection_rows_too_in_the_end(fitted):
 
 
 @pytest.mark.filterwarnings("ignore::reliablenet.errors.ConstraintWarning")
+@pytest.mark.filterwarnings("ignore::reliablenet.ReuseWarning")
 def test_nothing_is_refitted_where_the_selection_fold_decides_the_rule():
     X, y = table(1500, 0)
     assert tabular(threshold="selection").fit(X, y).history_.refitted_rows == 0

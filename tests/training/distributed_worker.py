@@ -74,7 +74,7 @@ def main(rank: int, world: int, folder: Path) -> None:
         init_method=(folder / "rendezvous").as_uri(),
         rank=rank,
         world_size=world,
-        timeout=timedelta(seconds=60),
+        timeout=timedelta(seconds=600),
     )
     save_file(experiments(rank, world), folder / f"rank{rank}.safetensors")
     dist.barrier()

@@ -29,7 +29,7 @@ def held(tmp_path_factory) -> dict[str, dict[str, torch.Tensor]]:
         for rank in (0, 1)
     ]
     try:
-        outputs = [process.communicate(timeout=150)[0] for process in processes]
+        outputs = [process.communicate(timeout=900)[0] for process in processes]
     finally:
         for process in processes:
             process.kill()

@@ -39,7 +39,7 @@ def torchrun(*arguments: object, **settings) -> subprocess.CompletedProcess:
         env=os.environ | lonely | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=1200,
         **settings,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -130,7 +131,8 @@ def chance_share(twins: int, known: int) -> float:
     """Return the share of fresh rows that may agree with known ones by chance, if anything too large.
 
     Fresh rows of a coarse table agree with known ones at the rate at which these agree with each other.
-    It is taken with two rows to spare and a fifth more, since it was counted on few rows.
+    It was counted on few rows, and is taken with two rows to spare, a fifth more, and three standard
+    errors of so many pairs.
 
     Parameters
     ----------
@@ -142,18 +144,38 @@ def chance_share(twins: int, known: int) -> float:
     >>> chance_share(0, 240), chance_share(500, 500)
     (0.01, 1.0)
     """
-    return min(1.2 * (twins + 2) / max(known, 1), 1.0)
+    return min((1.2 * (twins + 2) + 3.0 * math.sqrt(2 * twins)) / max(known, 1), 1.0)
 
 
-def more_than_chance(matches: int, n: int, twins: int, known: int) -> bool:
-    """Tell whether more of n rows agree with known ones than fresh rows would.
+def chance_share_among(rows: NDArray[np.uint64], known: int) -> float:
+    """Return the same from fresh rows themselves, where they are far more than the known ones.
+
+    Of every so many fresh rows one takes the place of a known row.
 
     Examples
     --------
-    >>> more_than_chance(5, 200, 0, 500), more_than_chance(6, 200, 0, 500)
+    >>> rows = hash_rows((np.arange(20_000.0) % 9_973)[:, None])
+    >>> chance_share_among(rows, 1000) > 0.05, chance_share_among(rows, 15_000)
+    (True, 0.0)
+    """
+    step = len(rows) // max(known, 1)
+    if step < 2:
+        return 0.0
+    place = np.arange(len(rows)) % step == 0
+    twins = int(np.isin(rows[~place], rows[place]).sum())
+    return chance_share(twins, len(rows) - int(place.sum()))
+
+
+def more_than_chance(matches: int, n: int, share: float) -> bool:
+    """Tell whether more of n rows agree with known ones than the share that may by chance.
+
+    Examples
+    --------
+    >>> share = chance_share(0, 500)
+    >>> more_than_chance(5, 200, share), more_than_chance(6, 200, share)
     (False, True)
     """
-    return bool(bdtrc(matches - 1, n, chance_share(twins, known)) < COINCIDENCE)
+    return bool(bdtrc(matches - 1, n, share) < COINCIDENCE)
 
 
 def hash_rows(X: Any, texts: Collection[Any] = ()) -> NDArray[np.uint64] | None:

@@ -144,18 +144,16 @@ def holdout_counts(
     >>> holdout_counts(1000, (0.4, 0.2, 0.4))
     (0, 333, 667)
     """
+    shares = None if _is_auto(fold_sizes) else _check_shares(fold_sizes)
     if not selection and n >= 1:
         return 0, 0, n
     if n < 2:
         raise InvalidDataError(
             f"Two folds, selection and certification, need at least 2 rows; got n_samples = {n}."
         )
-    part = 0.5
-    if not _is_auto(fold_sizes):
-        _, chosen, certified = _check_shares(fold_sizes)
-        part = chosen / (chosen + certified)
+    part = 0.5 if shares is None else shares[1] / (shares[1] + shares[2])
     count = n - min(max(floor_share(part, n), 1), n - 1)
-    if _is_auto(fold_sizes):
+    if shares is None:
         affordable = largest_certifiable_errors(count, alpha, rho)
         count = rows_for_errors(affordable, alpha, rho) if affordable >= 0 else count
     return 0, n - count, count

@@ -67,6 +67,8 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     # Whether the method is a rule with a promise of its own, to be followed with or without a
     # certificate; see docs/decisions/0007.
     _acts_uncertified: ClassVar[bool] = False
+    # Whether that promise rests on the selection fold, which is then drawn at random as well.
+    _promises_on_selection: ClassVar[bool] = False
     # Set by `compare`, where several rules share one fit on the same folds: whether one of them still
     # needs the selection fold, and whether what a rule wraps was fitted on these very folds.
     _shares_selection: bool = False
@@ -87,7 +89,7 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     selection_threshold_: float
     evidence_: Evidence
     fingerprint_: str
-    seen_: SeenRows | None
+    seen_: SeenRows | None = None
 
     # What a method brings.
 
@@ -140,6 +142,10 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     def _check_threshold(self, threshold: float) -> None:
         """Raise on a threshold that no score can be compared with."""
         check_threshold("threshold", threshold, type(self).__name__, len(self.classes_))
+
+    def _tunes_on_selection(self) -> bool:
+        """Tell whether the scores themselves depend on the selection fold, through any choice."""
+        return False
 
     def _uses_selection(self) -> bool:
         """Tell whether a selection fold has a part in training or in the rule; else none is cut."""
@@ -387,6 +393,10 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     def _check_fresh(self, folds: Folds) -> None:
         """Raise if rows to choose or to certify on have trained what this method wraps."""
 
+    def _see(self, folds: Folds) -> SeenRows | None:
+        """Return the rows that have a part in the model or its rule, None if they cannot be compared."""
+        return see_folds(self, folds)
+
     def _check_fold(self, pair: Any, name: str) -> Fold:
         X, labels, _ = check_pair(self, pair, name)
         return Fold(X, class_indices(labels, self.classes_, f"the {name} fold"))
@@ -403,7 +413,7 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
             threshold = None if threshold == "certified" else self.selection_threshold_
         self._reached = "certification"
         rows = self._outputs(folds.certification.X).scored(folds.certification.y)
-        self.seen_ = see_folds(self, folds)
+        self.seen_ = self._see(folds)
         hashes = model_hashes(self, folds.certification.X)
         held = HeldOut(rows, hashes, cut.unit, table)
         found = held.judge(self.alpha, self.rho, threshold)

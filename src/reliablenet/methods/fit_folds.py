@@ -75,7 +75,13 @@ def make_folds(
             type(groups).__name__,
             "The groups of a certification fold go with it: certification=(X, y, groups).",
         )
-    parts = cut_parts(indices, groups, lambda n: model._fold_counts(n, there), random)
+    parts = cut_parts(
+        indices,
+        groups,
+        lambda n: model._fold_counts(n, there),
+        random,
+        stratified=not model._promises_on_selection,
+    )
     folds = Folds(
         *(
             Fold(_safe_indexing(X, part), indices[part]) if fold is None else fold

@@ -7,6 +7,7 @@ have been. It is a help for the honest, no lock: another process has a ledger of
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from reliablenet.data.copies import chance_share, more_than_chance
 
-KEPT = 4096  # hashes kept of a fold, the smallest: those of the same rows are the smallest too
+KEPT = 256  # hashes kept of a fold, the smallest: those of the same rows are the smallest too
 MOST = 1000  # certificates remembered
 SHARED = 0.05  # a smaller share of common rows is no second look
 
@@ -30,7 +31,9 @@ class _Entry(NamedTuple):
     model: str
 
 
-_entries: list[_Entry] = []
+_entries: dict[int, _Entry] = {}  # by number, the oldest first
+_places: dict[int, set[int]] = {}  # in which entries a hash is
+_numbers = itertools.count()
 _lock = threading.Lock()
 _closed: ContextVar[bool] = ContextVar("closed", default=False)
 
@@ -60,17 +63,32 @@ def count_uses(rows: Hashes | None, model: str) -> int:
         return 1
     own = np.sort(rows)[:KEPT]
     with _lock:
-        others = {entry.model for entry in _entries if _overlap(own, entry.rows)}
+        near = set().union(*(_places.get(bits, ()) for bits in own.tolist()))
+        found = (_entries[number] for number in near)
+        others = {entry.model for entry in found if _overlap(own, entry.rows)}
         if model not in others:
-            _entries.append(_Entry(own, model))
-            del _entries[:-MOST]
+            _write_down(_Entry(own, model))
     return len(others | {model})
+
+
+def _write_down(entry: _Entry) -> None:
+    number = next(_numbers)
+    _entries[number] = entry
+    for bits in entry.rows.tolist():
+        _places.setdefault(bits, set()).add(number)
+    if len(_entries) > MOST:
+        oldest = next(iter(_entries))
+        for bits in _entries.pop(oldest).rows.tolist():
+            _places[bits].discard(oldest)
+            if not _places[bits]:
+                del _places[bits]
 
 
 def clear() -> None:
     """Forget all certificates, as a new process would."""
     with _lock:
         _entries.clear()
+        _places.clear()
 
 
 @contextmanager
@@ -99,4 +117,4 @@ def _overlap(one: Hashes, other: Hashes) -> bool:
     common = int(np.isin(few, many).sum())
     natural = chance_share(twins, len(many))
     beyond = common - natural * len(few) >= SHARED * (1.0 - natural) * len(few)
-    return beyond and more_than_chance(common, len(few), twins, len(many))
+    return beyond and more_than_chance(common, len(few), natural)

@@ -119,6 +119,10 @@ class NeuralClassifier(SelectiveClassifier):
         """Tell whether to train once more, on training and selection rows together."""
         return False
 
+    def _tunes_on_selection(self) -> bool:
+        schedule = self._schedule()
+        return self.checkpoint == "selection" or bool(schedule.max_stages or schedule.patience)
+
     def _surrogate(self) -> tuple[float, float]:
         """Return m1 and m2."""
         return M1, M2

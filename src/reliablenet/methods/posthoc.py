@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import log_softmax, softmax
+from sklearn.utils import _safe_indexing
 
 from reliablenet._warn import warn_user
 from reliablenet.certificate import conformal_threshold
@@ -97,6 +99,10 @@ class ConformalRiskControl(WrappingClassifier):
     certificate, so that it acts without one (a warning tells). It accepts strictly above the
     conformal threshold; ``threshold_`` is the next number above it, to be met or exceeded.
 
+    The promise is exact because nothing else has looked at the rows that the threshold is computed on: the
+    selection fold is drawn at random, and where the classifier inside chooses its weights or a
+    temperature on it, half of the fold is for that and the other half for the threshold.
+
     Parameters
     ----------
     estimator : classifier, fitted or not
@@ -126,8 +132,20 @@ class ConformalRiskControl(WrappingClassifier):
 
     threshold = "selection"
     _acts_uncertified: ClassVar[bool] = True
+    _promises_on_selection: ClassVar[bool] = True
+
+    def _fit_folds(self, train: Fold, selection: Fold, seed: int, *, keep_selection: bool) -> None:
+        self._own_rows = np.arange(len(selection))
+        if self._tunes_on_selection():
+            order = np.random.RandomState(seed).permutation(len(selection))
+            inside, self._own_rows = np.array_split(order, 2)
+            selection = _some_rows(selection, inside)
+        super()._fit_folds(train, selection, seed, keep_selection=keep_selection)
 
     def _selection_threshold(self, selection: Fold) -> float:
+        if len(self._own_rows) == 0:
+            return math.inf
+        selection = _some_rows(selection, self._own_rows)
         outputs = self._outputs(selection.X)
         strict = conformal_threshold(outputs.proba, selection.y, self.alpha, score=outputs.score)
         if outputs.score is None and strict >= 1.0:
@@ -181,12 +199,20 @@ class TemperatureScaling(WrappingClassifier):
     def _needs_selection(self) -> bool:
         return True  # the temperature
 
+    def _tunes_on_selection(self) -> bool:
+        return True
+
     def _fit_folds(self, train: Fold, selection: Fold, seed: int, *, keep_selection: bool) -> None:
         super()._fit_folds(train, selection, seed, keep_selection=keep_selection)
         self.temperature_ = fit_temperature(super()._outputs(selection.X).proba, selection.y)
 
     def _outputs(self, X: Any) -> Outputs:
         return Outputs(scale(super()._outputs(X).proba, self.temperature_))
+
+
+def _some_rows(fold: Fold, places: NDArray[np.intp]) -> Fold:
+    ordered = np.sort(places)
+    return Fold(_safe_indexing(fold.X, ordered), fold.y[ordered])
 
 
 def fit_temperature(proba: NDArray[np.float64], y: NDArray[np.intp]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,13 @@ from safetensors.numpy import save as save_arrays
 
 from reliablenet._warn import warn_user
 from reliablenet.certificate.fingerprint import Fingerprint
-from reliablenet.data.copies import count_repeats, hash_rows, more_than_chance
+from reliablenet.data.copies import (
+    chance_share,
+    chance_share_among,
+    count_repeats,
+    hash_rows,
+    more_than_chance,
+)
 from reliablenet.data.folds import Folds
 from reliablenet.errors import InvalidDataError, ReuseWarning
 from reliablenet.methods.fold_warnings import warn_of_repeats
@@ -58,6 +65,23 @@ class SeenRows:
         _, place, counts = np.unique(both, return_inverse=True, return_counts=True)
         return cls(np.sort(trained), np.sort(certified), int((counts[place] > 1).sum()))
 
+    def around(self, inner: SeenRows) -> SeenRows:
+        """Return these rows, of a rule, with those that trained the fitted model inside it.
+
+        Rows that agree by chance may do so with either, so that the rates of twins add up.
+
+        Examples
+        --------
+        >>> past = hash_rows(np.arange(100.0)[:, None])
+        >>> rule, model = SeenRows.of(past[:0], past[:20]), SeenRows.of(past[20:90], past[90:])
+        >>> int(rule.around(model).recognise(past).sum())
+        90
+        """
+        trained = np.sort(np.concatenate([self.trained, inner.trained]))
+        rate = self.twins / max(len(self), 1) + inner.twins / max(len(inner), 1)
+        n = len(trained) + len(self.certified)
+        return SeenRows(trained, self.certified, min(math.ceil(rate * n), n))
+
     def __len__(self) -> int:
         return len(self.trained) + len(self.certified)
 
@@ -69,7 +93,9 @@ class SeenRows:
     def check(self, hashes: Hashes, *, trained_only: bool = False) -> None:
         """Raise if rows to certify on are rows that the model has seen."""
         known = self.recognise(hashes, trained_only=trained_only)
-        refuse_seen(int(known.sum()), len(known), self, int(known.argmax()) if known.any() else 0)
+        if known.any():
+            share = chance_share_among(hashes, len(self))
+            refuse_seen(int(known.sum()), len(known), self, share, int(known.argmax()))
 
     def to_bytes(self) -> bytes:
         """Return the hashes as safetensors."""
@@ -94,28 +120,22 @@ class SeenRows:
         return seen
 
 
-def refuse_seen(matches: int, n: int, seen: SeenRows, first: int) -> None:
+def refuse_seen(matches: int, n: int, seen: SeenRows, among: float, first: int) -> None:
     """Raise if more of n rows were seen before than chance brings; ``first`` is one of them.
 
-    A few that agree by chance in a table without twins are no reason to refuse; a `ReuseWarning` tells of
-    them.
-
-    Examples
-    --------
-    >>> rows = hash_rows(np.arange(400.0)[:, None])
-    >>> refuse_seen(0, 100, SeenRows.of(rows, rows[:0]), 0)
+    By chance they agree at the rate of the rows seen, or ``among`` each other if that is known to be
+    larger. A few that agree by chance in a table without twins are no reason to refuse; a `ReuseWarning`
+    tells of them.
     """
-    if matches == 0:
-        return
     text = (
         f"{matches:,} of {n:,} rows were given to `fit` already, row {first} among them: rows that "
         "trained, tuned or chose a model prove nothing about it."
     )
-    if more_than_chance(matches, n, seen.twins, len(seen)):
+    if more_than_chance(matches, n, max(chance_share(seen.twins, len(seen)), among)):
         raise InvalidDataError(
             f"{text} Certify on rows that it has not seen; leave these out if the others are fresh."
         )
-    if seen.twins == 0:
+    if seen.twins == 0 and among == 0.0:
         warn_user(f"{text} Leave them out, unless they agree by chance.", ReuseWarning)
 
 
@@ -164,8 +184,10 @@ class RowWatch:
 
     def refuse_seen(self) -> None:
         """Raise if too many rows were seen by the model."""
-        if self._seen is not None:
-            refuse_seen(self._matches, self._n, self._seen, self._first)
+        if self._seen is not None and self._matches:
+            kept = len(self._hashes) / self._n
+            among = chance_share_among(self._hashes, round(kept * len(self._seen)))
+            refuse_seen(self._matches, self._n, self._seen, among, self._first)
 
     def warn_of_copies(self) -> int:
         """Warn of rows that repeat each other, and return how many do, by those that were kept.

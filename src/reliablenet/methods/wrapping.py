@@ -21,7 +21,7 @@ from reliablenet.data.folds import Fold, Folds, holdout_counts
 from reliablenet.errors import InvalidDataError
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.decisions import Outputs
-from reliablenet.methods.seen import model_hashes
+from reliablenet.methods.seen import SeenRows, model_hashes
 
 
 @dataclass(eq=False, repr=False)  # scikit-learn brings its own
@@ -121,21 +121,39 @@ class WrappingClassifier(SelectiveClassifier):
         uses = self._uses_selection()
         return holdout_counts(n, self.fold_sizes, self.alpha, self.rho, selection=uses)
 
+    def _tunes_on_selection(self) -> bool:
+        inner = self.estimator
+        wraps = isinstance(inner, SelectiveClassifier) and not self._is_fitted()
+        return wraps and inner._tunes_on_selection()
+
     def _uses_selection(self) -> bool:
         """Tell whether this rule, or what it wraps, has a use for the selection fold."""
         inner = self.estimator
         wraps = isinstance(inner, SelectiveClassifier) and not self._is_fitted()
         return self._needs_selection() or (wraps and inner._uses_selection())
 
-    def _check_fresh(self, folds: Folds) -> None:
+    def _given_fitted(self) -> Any:
+        """Return the model that was fitted before it came here, also through further rules, or None."""
         inner = self.estimator
-        seen = getattr(inner, "seen_", None) if self._is_fitted() else None
+        if self._is_fitted():
+            return inner
+        return inner._given_fitted() if isinstance(inner, WrappingClassifier) else None
+
+    def _check_fresh(self, folds: Folds) -> None:
+        inner = self._given_fitted()
+        seen = getattr(inner, "seen_", None)
         if seen is None or self._shares_fit:
             return
         for fold in (folds.selection, folds.certification):
             hashes = model_hashes(inner, fold.X) if len(fold) else None
             if hashes is not None:
                 seen.check(hashes, trained_only=True)
+
+    def _see(self, folds: Folds) -> SeenRows | None:
+        own, inner = super()._see(folds), getattr(self._given_fitted(), "seen_", None)
+        if own is None or inner is None or self._shares_fit:  # these very rows
+            return own
+        return own.around(inner)
 
     def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
         """Return rows as they came: what is right is for the wrapped classifier to say."""
