@@ -131,7 +131,8 @@ def compare(
     chosen = _resolve(methods)
     random = check_random_state(random_state)
     if folds is None:
-        folds = _cut(X, y, groups, alpha, rho, fold_sizes, random)
+        promises = any(getattr(m, "_promises_on_selection", False) for m in chosen.values())
+        folds = _cut(X, y, groups, alpha, rho, fold_sizes, random, stratified=not promises)
     elif X is not None or y is not None:
         raise InvalidParameterError("compare takes X and y, or folds, not both.")
     elif groups is not None:
@@ -193,7 +194,17 @@ def _resolve(methods: Any) -> dict[str, Any]:
     return chosen
 
 
-def _cut(X: Any, y: Any, groups: Any, alpha: float, rho: float, sizes: Any, random: Any) -> Folds:
+def _cut(
+    X: Any,
+    y: Any,
+    groups: Any,
+    alpha: float,
+    rho: float,
+    sizes: Any,
+    random: Any,
+    *,
+    stratified: bool,
+) -> Folds:
     if X is None or y is None:
         raise InvalidParameterError("compare needs X and y, or folds.")
     rows = X if hasattr(X, "shape") else np.asarray(X)
@@ -201,7 +212,14 @@ def _cut(X: Any, y: Any, groups: Any, alpha: float, rho: float, sizes: Any, rand
         raise InvalidDataError("compare needs rows; got 0.")
     labels = check_labels(rows, y, "y")
     return cut_folds(
-        rows, labels, groups=groups, fold_sizes=sizes, alpha=alpha, rho=rho, random_state=random
+        rows,
+        labels,
+        groups=groups,
+        fold_sizes=sizes,
+        alpha=alpha,
+        rho=rho,
+        random_state=random,
+        stratified=stratified,
     )
 
 
