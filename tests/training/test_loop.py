@@ -330,18 +330,25 @@ def test_the_papers_stopping_rule_runs_all_15_stages(folds, new_network):
 
 
 @pytest.mark.parametrize("above_floor", [True, False])
-def test_training_ends_with_the_first_stage_whose_gap_is_within_the_tolerance(run, above_floor):
-    full, _, _ = run()
-    ends = full.frame().iloc[[6, 8, 10, 12]]  # of the four stages
-    above = ends["gap"] - 0.5 * ends["tau"]  # floor: m1 tau
-    # What is just enough for stage 2 above its floor is too little for its whole gap. The loop adds
-    # the gap up anew, in another order.
-    tolerance = float(above.iloc[1]) + 1e-6
-    tight = (above if above_floor else ends["gap"]) <= tolerance
-    assert tight.iloc[1] == above_floor
+def test_training_ends_with_the_first_stage_whose_gap_is_within_the_tolerance(
+    run, folds, new_network, above_floor
+):
+    full, _, weights = run()
+    network, rows, ends = new_network(), folds[0], [7, 9, 11, 13]  # the last epochs of four stages
+    taus = np.array([full.records[end - 1].tau for end in ends])
+    gaps = []
+    for end, tau in zip(ends, taus, strict=True):
+        network.load_state_dict(weights[end - 1])
+        g = violation(evaluate_logits(network, rows.X), rows.y, full.threshold)
+        gaps.append(float(gap(g, tau)))
+    above = np.array(gaps) - 0.5 * taus  # floor: m1 tau
+    # What is just enough for stage 2 above its floor is too little for its whole gap.
+    tolerance = above[1] + 1e-6
+    tight = (above if above_floor else np.array(gaps)) <= tolerance
+    assert tight[1] == above_floor
     history, _, _ = run(replace(SHORT, tolerance=tolerance, above_floor=above_floor))
     if tight.any():
-        assert len(history.records) == ends["epoch"][tight].iloc[0]
+        assert len(history.records) == ends[tight.argmax()]
         assert history.stopped.startswith("the bracket is tight at tau = 0.0")
     else:
         assert len(history.records) == SHORT.epochs

@@ -49,10 +49,6 @@ def lines_of(model: Any, contents: dict[str, Any]) -> dict[str, str]:
     """Return the contents as lines for a reader."""
     made = model.certificate_.provenance
     lines = certificate_lines(model.certificate_) | {"method": contents["method"]}
-    lines["counted"] = "groups, one row of each" if model.grouped_ else "rows"
-    if made is not None:
-        lines["rows"] = f"fingerprint {made.rows or 'not known'}, used for {made.uses} certificate"
-        lines["rows"] += "s" * (made.uses != 1)
     if contents["network"]:
         network = contents["network"]
         inputs = "x".join(map(str, network["inputs"]))
@@ -65,6 +61,10 @@ def lines_of(model: Any, contents: dict[str, Any]) -> dict[str, str]:
         for name, reason in features["left_out"].items():
             lines[f"without {name}"] = reason
     lines["classes"] = f"{len(model.classes_)}: {_listed(model.classes_)}"
+    lines["counted"] = "groups, one row of each" if model.grouped_ else "rows"
+    if made is not None:
+        lines["rows"] = f"fingerprint {made.rows or 'not known'}, used for {made.uses} certificate"
+        lines["rows"] += "s" * (made.uses != 1)
     lines["data"] = f"fingerprint {contents['data_fingerprint'][:16]}"
     lines["made with"] = ", ".join(f"{name} {v}" for name, v in contents["versions"].items())
     lines["sha256"] = contents["sha256"]["file"]
