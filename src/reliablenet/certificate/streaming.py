@@ -24,6 +24,7 @@ from reliablenet.certificate.threshold import (
     first_excess_error,
     judge,
     midway,
+    warn_of_labels,
 )
 from reliablenet.errors import InvalidDataError
 
@@ -72,8 +73,10 @@ def certify_batches(
         count.errors += int(np.count_nonzero(accept & rows.wrong))
         count.look(rows)
     if draw.any():
+        warn_of_labels(draw.rows())
         return judge(draw.rows(), alpha, rho, threshold, unit="group", provenance=provenance)
     _check_any(count.n, owner)
+    count.warn_of_labels()
     return count.certificate(alpha, rho, threshold, "fixed", provenance)
 
 
@@ -121,8 +124,10 @@ def certified_threshold_batches(
         count.look(rows)
         kept.frombytes(rows.score[rows.wrong].tobytes())
     if draw.any():
+        warn_of_labels(draw.rows())
         return judge(draw.rows(), alpha, rho, unit="group", provenance=provenance)
     _check_any(count.n, owner)
+    count.warn_of_labels()
     wrong = np.frombuffer(kept)
     most = largest_certifiable_errors(count.n, alpha, rho)
     if most < 0:

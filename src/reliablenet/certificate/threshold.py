@@ -89,6 +89,7 @@ def certify(
             "threshold", owner, "lie in [0, 1], as the score is a probability", threshold
         )
     rows, unit = _drawn(rows, groups, random_state, owner)
+    warn_of_labels(rows)
     return judge(rows, alpha, rho, float(threshold), unit=unit)
 
 
@@ -135,6 +136,7 @@ def certified_threshold(
     alpha, rho = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
     rows = score_rows(proba, y, score=score, predicted=predicted, classes=classes, owner=owner)
     rows, unit = _drawn(rows, groups, random_state, owner)
+    warn_of_labels(rows)
     return judge(rows, alpha, rho, unit=unit)
 
 
@@ -209,6 +211,10 @@ class Count:
         with np.errstate(over="ignore"):
             self.mark.add(rows.score.astype(np.float32), rows.wrong)
 
+    def warn_of_labels(self) -> None:
+        """Warn where labels look mistaken."""
+        _warn_of_labels(self.right, self.n, self.labels)
+
     def certificate(
         self,
         alpha: float,
@@ -217,14 +223,7 @@ class Count:
         kind: Kind,
         provenance: Provenance | None = None,
     ) -> Certificate:
-        """Put the counts into a certificate, and warn where labels look mistaken."""
-        classes = len(self.labels or ())
-        if classes > 1 and bdtr(self.right, self.n, 1.0 / classes) < IMPLAUSIBLE:
-            warn_user(
-                f"Only {self.right:,} of {self.n:,} predictions are right, fewer than guessing among "
-                f"{classes} labels would get. Are probability columns or labels swapped?",
-                LabelWarning,
-            )
+        """Put the counts into a certificate."""
         return Certificate(
             errors=self.errors,
             accepted=self.accepted,
@@ -237,6 +236,21 @@ class Count:
             commonest=None if self.labels is None else max(self.labels.values(), default=0),
             unknown=self.unknown,
             provenance=replace(provenance or Provenance(), model=self.mark.text()),
+        )
+
+
+def warn_of_labels(rows: ScoredRows) -> None:
+    """Warn where fewer predictions are right than guesses would be: labels look mistaken."""
+    _warn_of_labels(int(np.count_nonzero(~rows.wrong)), rows.n, rows.label_counts())
+
+
+def _warn_of_labels(right: int, n: int, labels: Counter[Any] | None) -> None:
+    classes = len(labels or ())
+    if classes > 1 and bdtr(right, n, 1.0 / classes) < IMPLAUSIBLE:
+        warn_user(
+            f"Only {right:,} of {n:,} predictions are right, fewer than guessing among {classes} labels "
+            "would get. Are probability columns or labels swapped?",
+            LabelWarning,
         )
 
 

@@ -13,7 +13,7 @@ from reliablenet.certificate.fingerprint import Fingerprint
 from reliablenet.certificate.groups import draw_places
 from reliablenet.certificate.record import Unit
 from reliablenet.certificate.scored import ScoredRows
-from reliablenet.certificate.threshold import judge
+from reliablenet.certificate.threshold import judge, warn_of_labels
 from reliablenet.data.copies import count_repeats
 from reliablenet.methods.fold_warnings import warn_of_repeats, warn_of_reuse
 from reliablenet.methods.ledger import count_uses
@@ -48,7 +48,8 @@ class HeldOut:
     def judge(self, alpha: float, rho: float, threshold: float | None) -> Certificate:
         """Open the fold: certify a threshold, or the lowest that these rows allow.
 
-        Warns of rows that repeat each other and of rows that have served other certificates.
+        Warns of rows that repeat each other, of labels that look mistaken, and of rows that have served
+        other certificates.
         """
         truth: Any = self.rows.truth
         repeats = count_repeats(self.hashes if self.unit == "row" else None, truth)
@@ -60,6 +61,7 @@ class HeldOut:
             known = mark.text()
         copies = repeats.copies if repeats.suspicious else 0
         provenance = Provenance(rows=known, table=self.table, copies=copies)
+        warn_of_labels(self.rows)
         found = judge(self.rows, alpha, rho, threshold, unit=self.unit, provenance=provenance)
         made: Any = found.provenance
         uses = count_uses(self.hashes, made.model)
