@@ -71,7 +71,7 @@ def test_a_constraint_that_was_never_feasible_is_told_with_the_lowest_jcw():
     advice = history(missed, missed | {"jcw_selection": 0.07}, missed).advice()
     assert "never became feasible" in advice
     assert "0.0700 against alpha = 0.05" in advice
-    assert "Raise alpha" in advice
+    assert "Give a higher threshold" in advice
 
 
 def test_a_warm_up_epoch_does_not_count_as_feasible():

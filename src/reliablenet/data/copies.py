@@ -17,7 +17,7 @@ from scipy.special import bdtrc
 from reliablenet.certificate.fingerprint import hash_columns, number_bits
 from reliablenet.data.folds import Fold
 
-CHUNK = 65_536  # rows hashed at a time: all at once would take the memory of the table again
+CHUNK = 65_536  # values hashed at a time: they stay in the cache, and images need no memory again
 COPIED_SHARE = 0.05  # of fewer copies, a budget of 0.05 cannot become more than 0.0526
 STRANGERS_SHARE = 0.05  # rows that agree by coincidence disagree in their label more often
 COINCIDENCE = 1e-3  # a chance at which fresh rows that happen to agree are no explanation
@@ -207,9 +207,10 @@ def hash_rows(X: Any, texts: Collection[Any] = ()) -> NDArray[np.uint64] | None:
         return None
     if isinstance(table, np.ndarray) and table.dtype.kind in "biuf":
         flat = table.reshape(len(table), -1)
+        size = max(CHUNK // flat.shape[1], 1)
         parts = [
-            hash_columns(number_bits(flat[start : start + CHUNK]))
-            for start in range(0, len(flat), CHUNK)
+            hash_columns(number_bits(flat[start : start + size]))
+            for start in range(0, len(flat), size)
         ]
         return np.concatenate(parts) if parts else np.empty(0, np.uint64)
     if isinstance(table, np.ndarray):

@@ -121,7 +121,7 @@ class History:
             best = min(record.jcw_selection for record in constrained)
             return (
                 f"The constraint never became feasible: the lowest selection-fold JCW was "
-                f"{best:.4f} against alpha = {self.alpha:g}. Raise alpha, give a higher threshold, "
+                f"{best:.4f} against alpha = {self.alpha:g}. Give a higher threshold, "
                 "or more stages (Schedule(max_stages=...))."
             )
         kept = self.chosen()
