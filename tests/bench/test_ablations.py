@@ -22,6 +22,7 @@ def traits(model):
     }
 
 
+@pytest.mark.filterwarnings("ignore::reliablenet.ReuseWarning")
 @pytest.mark.parametrize("part", PARTS)
 def test_one_part_is_taken_away_and_no_other(part) -> None:
     settings = {"network": "tabular", "schedule": SHORT, "random_state": 0, "verbose": False}

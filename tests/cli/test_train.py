@@ -212,7 +212,7 @@ def test_train_by_group_counts_each_person_once_and_leaves_the_column_out(
     assert "  counted              groups, one row of each\n" in shown.stdout
     assert "person" not in model.feature_names_in_
     certified = table["person"].iloc[model.evidence_.row]
-    assert model.certificate_.n == certified.nunique() == 75  # 15 % of 500 persons
+    assert model.certificate_.n == certified.nunique() == 198  # of 500 persons
 
 
 def test_a_group_column_that_is_not_there_is_named(loans, call, tmp_path) -> None:

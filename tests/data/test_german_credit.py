@@ -104,7 +104,9 @@ def test_preprocessing_sees_neither_certification_fold_nor_shift(dataset, change
     assert before.tobytes() == after.tobytes()
 
 
+@pytest.mark.filterwarnings("ignore::reliablenet.errors.EmptyCertificateWarning")
 @pytest.mark.filterwarnings("ignore::reliablenet.errors.NotCertifiedWarning")
+@pytest.mark.filterwarnings("ignore::reliablenet.errors.ReuseWarning")
 def test_a_fitted_network_has_seen_neither_certification_fold_nor_shift(dataset, changed):
     fitted = []
     for folds in (dataset.folds, changed.folds):

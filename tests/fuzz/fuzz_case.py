@@ -20,7 +20,15 @@ from fuzz_values import Random, dress, pick, spoil
 
 import reliablenet as rn
 
-OURS = (rn.NotCertifiedWarning, rn.ConstraintWarning, rn.FoldWarning, rn.ColumnWarning)
+OURS = (
+    rn.NotCertifiedWarning,
+    rn.EmptyCertificateWarning,
+    rn.ConstraintWarning,
+    rn.FoldWarning,
+    rn.ColumnWarning,
+    rn.LabelWarning,
+    rn.ReuseWarning,
+)
 SECONDS = 300  # no case needs one where nobody else computes; a hang does
 
 

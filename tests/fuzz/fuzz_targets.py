@@ -370,6 +370,11 @@ CERTIFICATE = {
         ),
         positive,
     ),
+    "certification_rows": Target(
+        certificate.certification_rows,
+        lambda r: {"n": int(r.randint(1, 500)), "alpha": fraction(r), "rho": fraction(r)},
+        lambda given, answer: close(1 <= answer <= given["n"], True),
+    ),
     "largest_certifiable_errors": Target(
         certificate.largest_certifiable_errors,
         lambda r: {"n": int(r.randint(1, 500)), "alpha": fraction(r), "rho": fraction(r)},
@@ -523,6 +528,13 @@ DATA = {
     "cut_folds": Target(
         data.cut_folds,
         lambda r: labelled(r) | {"alpha": fraction(r), "rho": fraction(r), "random_state": 0},
+        covering,
+        errors=SKLEARN,
+        also=ROWS,
+    ),
+    "cut_paper_folds": Target(
+        data.cut_paper_folds,
+        lambda r: labelled(r) | {"random_state": 0},
         covering,
         errors=SKLEARN,
         also=ROWS,

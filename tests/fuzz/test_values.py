@@ -14,7 +14,7 @@ UNCALLED = {
     "BatchEnsemble",
     "Bracket", "Comparison", "DATASETS", "Dataset", "Decisions", "EpochRecord", "Evaluation",
     "Folds", "History", "Interval", "JCWCurve", "MethodResult", "Network", "Objective",
-    "Recommendation", "RiskCoverageCurve", "Rows", "SelectiveClassifier", "Stream", "__version__",
+    "Provenance", "Recommendation", "RiskCoverageCurve", "Rows", "SelectiveClassifier", "Stream", "__version__",
     "default_methods", "metrics",
 }  # records that our functions make, protocols, and names without arguments  # fmt: skip
 

@@ -138,7 +138,7 @@ class TestRows:
         start = int(n * (1 - shared))
         assert count_uses(numbers(0, n), "a") == 1
         assert count_uses(numbers(start, start + n), "b") == uses
-        assert all(len(entry.rows) == KEPT for entry in ledger._entries)
+        assert all(len(entry.rows) == KEPT for entry in ledger._entries.values())
 
     def test_the_order_of_rows_does_not_matter(self) -> None:
         rows = numbers(0, 9000)

@@ -28,6 +28,7 @@ from reliablenet.errors import (
     FoldWarning,
     InvalidDataError,
     NotCertifiedWarning,
+    ReuseWarning,
     TrainingDivergedError,
 )
 from reliablenet.training import Optimisation, ranks
@@ -209,7 +210,7 @@ def run(name: str, folder: Path) -> dict[str, object]:
     """Return what a rank holds at the end, or the error that it met."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("error")
-        for ordinary in (NotCertifiedWarning, ConstraintWarning):
+        for ordinary in (NotCertifiedWarning, ConstraintWarning, ReuseWarning):
             warnings.simplefilter("ignore", ordinary)
         warnings.simplefilter("always", FoldWarning)
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +21,8 @@ What next
   any fitted model    {python} examples/certify_any_model.py
   your training loop  {python} examples/own_training_loop.py
   what it promises    README.md"""
+
+INDENTED: dict[str, Any] = {"initial_indent": "   ", "subsequent_indent": "   "}
 
 
 def demo(
@@ -81,7 +84,7 @@ def demo(
         f"3. {choice.name}, saved to {path} and loaded back, meets the\n"
         f"   new patients. Its certificate allows for the choice among "
         f"{len(comparison.frame())} methods:\n"
-        f"   {choice.certificate.reason} (rho {choice.certificate.rho:.4f}).\n"
+        f"{textwrap.fill(choice.certificate.reason + '.', 84, **INDENTED)}\n"
     )
     show_decisions(rn.load(path).decide(table.iloc[new]), labels[new])
     try:
@@ -110,7 +113,7 @@ def show_truth(comparison: Comparison, fresh: Fold, best: float) -> None:
         )
         over += [name] if truth.jcw > comparison.alpha else []
     if choice.model is not None:
-        typer.echo(f"   The last is {first} again, its threshold certified for having been chosen.")
+        typer.echo(f"   The last is {choice.name}, its threshold certified for having been chosen.")
     if over:
         typer.echo(
             f"   More than alpha: {', '.join(over)}. A certificate may be false in one of "

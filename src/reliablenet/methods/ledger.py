@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from reliablenet.data.copies import chance_share, more_than_chance
 
-KEPT = 256  # hashes kept of a fold, the smallest: those of the same rows are the smallest too
-MOST = 1000  # certificates remembered
+KEPT = 4096  # hashes kept of a fold, the smallest: those of the same rows are the smallest too
+FOUND_BY = 1024  # of these, by which an entry is found
+MOST = 300  # certificates remembered
 SHARED = 0.05  # a smaller share of common rows is no second look
 
 Hashes = NDArray[np.uint64]
@@ -63,7 +64,7 @@ def count_uses(rows: Hashes | None, model: str) -> int:
         return 1
     own = np.sort(rows)[:KEPT]
     with _lock:
-        near = set().union(*(_places.get(bits, ()) for bits in own.tolist()))
+        near = set().union(*(_places.get(bits, ()) for bits in own[:FOUND_BY].tolist()))
         found = (_entries[number] for number in near)
         others = {entry.model for entry in found if _overlap(own, entry.rows)}
         if model not in others:
@@ -74,11 +75,11 @@ def count_uses(rows: Hashes | None, model: str) -> int:
 def _write_down(entry: _Entry) -> None:
     number = next(_numbers)
     _entries[number] = entry
-    for bits in entry.rows.tolist():
+    for bits in entry.rows[:FOUND_BY].tolist():
         _places.setdefault(bits, set()).add(number)
     if len(_entries) > MOST:
         oldest = next(iter(_entries))
-        for bits in _entries.pop(oldest).rows.tolist():
+        for bits in set(_entries.pop(oldest).rows[:FOUND_BY].tolist()):
             _places[bits].discard(oldest)
             if not _places[bits]:
                 del _places[bits]
