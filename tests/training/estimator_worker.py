@@ -25,6 +25,7 @@ import reliablenet as rn
 from reliablenet.data import SyntheticBand
 from reliablenet.errors import (
     ConstraintWarning,
+    EmptyCertificateWarning,
     FoldWarning,
     InvalidDataError,
     NotCertifiedWarning,
@@ -210,7 +211,12 @@ def run(name: str, folder: Path) -> dict[str, object]:
     """Return what a rank holds at the end, or the error that it met."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("error")
-        for ordinary in (NotCertifiedWarning, ConstraintWarning, ReuseWarning):
+        for ordinary in (
+            NotCertifiedWarning,
+            EmptyCertificateWarning,
+            ConstraintWarning,
+            ReuseWarning,
+        ):
             warnings.simplefilter("ignore", ordinary)
         warnings.simplefilter("always", FoldWarning)
         try:

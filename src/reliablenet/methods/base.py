@@ -318,7 +318,8 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         X, y
             Rows and labels.
         resamples : int
-            Bootstrap resamples for an interval of every metric; none by default.
+            Bootstrap resamples for the intervals of metrics that are no shares; those of shares are
+            exact and always there.
         random_state : int, RandomState or None
             For the resamples.
 

@@ -110,7 +110,7 @@ def _selection_still_needed(later: list[Method]) -> bool:
 
     The fit must then leave that fold alone: a rule may not be computed on rows that trained its model.
     """
-    return any(not isinstance(method, CertifiedThreshold) for _, method in later)
+    return any(method._needs_selection() for _, method in later)
 
 
 def selection_rows(method: SelectiveClassifier, fold: Fold, given: bool) -> ScoredRows | None:
