@@ -13,7 +13,8 @@ from scipy.stats import hypergeom
 from reliablenet.certificate import largest_certifiable_errors
 from reliablenet.certificate.planning import certification_rows
 from reliablenet.data import Fold, cut_folds, cut_groups, cut_rows, fold_counts
-from reliablenet.data.folds import cut_paper_folds, cut_parts, holdout_counts
+from reliablenet.data.fold_sizes import holdout_counts
+from reliablenet.data.folds import cut_paper_folds, cut_parts
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 PAPER = (0.70, 0.15, 0.15)

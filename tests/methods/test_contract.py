@@ -24,7 +24,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import reliablenet as rn
 from reliablenet.data import Fold, SyntheticBand
-from reliablenet.data.folds import fold_counts
+from reliablenet.data.fold_sizes import fold_counts
 
 each = pytest.mark.parametrize("kind", NETWORKS)
 

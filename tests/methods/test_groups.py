@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import reliablenet as rn
 from reliablenet.data import SyntheticBand
-from reliablenet.data.folds import fold_counts
+from reliablenet.data.fold_sizes import fold_counts
 from reliablenet.report import model_page
 
 pytestmark = pytest.mark.filterwarnings("ignore::reliablenet.ReuseWarning")

@@ -35,7 +35,8 @@ from sklearn.utils.validation import check_is_fitted
 
 import reliablenet as rn
 from reliablenet.data import Fold, SyntheticBand
-from reliablenet.data.folds import cut_parts, fold_counts, holdout_counts
+from reliablenet.data.fold_sizes import fold_counts, holdout_counts
+from reliablenet.data.folds import cut_parts
 from reliablenet.methods.posthoc import scale
 
 RULES = [

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-CHUNK = 16_384
+CHUNK = 16_384  # values mixed at a time
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
@@ -33,8 +33,12 @@ def number_bits(values: NDArray[Any]) -> NDArray[np.uint64]:
 
 def hash_columns(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return 64 bits for each row of a table of bits; the order of columns matters."""
-    place = np.arange(1, bits.shape[1] + 1, dtype=np.uint64) * GOLDEN
-    return mix(mix(bits ^ mix(place)).sum(axis=1, dtype=np.uint64))
+    place = mix(np.arange(1, bits.shape[1] + 1, dtype=np.uint64) * GOLDEN)
+    rows, size = np.empty(len(bits), np.uint64), max(CHUNK // bits.shape[1], 1)
+    for start in range(0, len(bits), size):  # temporaries stay in the cache
+        part = slice(start, start + size)
+        rows[part] = mix(mix(bits[part] ^ place).sum(axis=1, dtype=np.uint64))
+    return rows
 
 
 class Fingerprint:

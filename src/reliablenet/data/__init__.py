@@ -1,6 +1,7 @@
 """Where rows come from: folds, tables, the paper's datasets. Never imports torch."""
 
 from reliablenet.data.dataset import Dataset
+from reliablenet.data.fold_sizes import fold_counts
 from reliablenet.data.folds import (
     Fold,
     Folds,
@@ -8,7 +9,6 @@ from reliablenet.data.folds import (
     cut_groups,
     cut_paper_folds,
     cut_rows,
-    fold_counts,
 )
 from reliablenet.data.piecewise import PiecewiseEncoder
 from reliablenet.data.registry import DATASETS, load_dataset

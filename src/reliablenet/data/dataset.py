@@ -11,7 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from reliablenet._checks import check_count, parameter_error
-from reliablenet.data.folds import Fold, Folds, FoldSizes, cut_folds
+from reliablenet.data.fold_sizes import FoldSizes
+from reliablenet.data.folds import Fold, Folds, cut_folds
 from reliablenet.errors import InvalidDataError
 
 Mask = NDArray[np.bool_]

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reliablenet._checks import check_count, parameter_error
-from reliablenet.data.folds import PAPER_SHARES, cut_rows, fold_counts
+from reliablenet.data.fold_sizes import PAPER_SHARES, fold_counts
+from reliablenet.data.folds import cut_rows
 
 
 def cut_images(

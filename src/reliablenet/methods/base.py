@@ -23,7 +23,8 @@ from sklearn.utils.validation import check_is_fitted
 from reliablenet._checks import check_fraction, check_seed, check_threshold, parameter_error
 from reliablenet.certificate import Certificate, jcw_threshold
 from reliablenet.certificate.scored import ScoredRows, class_indices, known_indices, top_entries
-from reliablenet.data.folds import Fold, Folds, fold_counts
+from reliablenet.data.fold_sizes import fold_counts
+from reliablenet.data.folds import Fold, Folds
 from reliablenet.errors import InvalidDataError
 from reliablenet.methods.decisions import Decisions, Outputs
 from reliablenet.methods.evidence import Evidence, fingerprint

@@ -17,7 +17,8 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 
 from reliablenet._checks import as_array, parameter_error
 from reliablenet.certificate.scored import check_proba, class_indices
-from reliablenet.data.folds import Fold, Folds, holdout_counts
+from reliablenet.data.fold_sizes import holdout_counts
+from reliablenet.data.folds import Fold, Folds
 from reliablenet.errors import InvalidDataError
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.decisions import Outputs
