@@ -62,8 +62,9 @@ def test_the_demo_certifies_saves_loads_and_decides(tmp_path) -> None:
     truth = dict(
         re.findall(r"^   (\S.*?) +JCW (0\.\d+), acts rightly", result.stdout, re.MULTILINE)
     )
-    assert list(truth)[-1] == "the best of 10"
-    assert float(truth["the best of 10"]) <= 0.05
+    chosen = list(truth)[-1]
+    assert re.fullmatch(r"the best of \d+", chosen)  # those that rank rows alike count once
+    assert float(truth[chosen]) <= 0.05
     over = ", ".join(name for name, jcw in truth.items() if float(jcw) > 0.05)
     assert ("More than alpha: " in result.stdout) == bool(over)
     assert f"More than alpha: {over}." in result.stdout or not over

@@ -83,7 +83,7 @@ def demo(
     typer.echo(
         f"3. {choice.name}, saved to {path} and loaded back, meets the\n"
         f"   new patients. Its certificate allows for the choice among "
-        f"{len(comparison.frame())} methods:\n"
+        f"{choice.chosen_among} methods:\n"
         f"{textwrap.fill(choice.certificate.reason + '.', 84, **INDENTED)}\n"
     )
     show_decisions(rn.load(path).decide(table.iloc[new]), labels[new])
@@ -103,7 +103,7 @@ def show_truth(comparison: Comparison, fresh: Fold, best: float) -> None:
     names = dict.fromkeys([first, "reliablenet", "boosting", "erm"])
     models = {name: comparison.results[name].model for name in names}
     if choice.model is not None:
-        models[f"the best of {len(comparison.frame())}"] = choice.model
+        models[f"the best of {choice.chosen_among}"] = choice.model
     over = []
     for name, model in models.items():
         truth = model.evaluate(fresh.X, fresh.y)

@@ -207,8 +207,10 @@ class Comparison:
         return Recommendation("", None, None, len(self.choice.divisors), math.nan, sentence)
 
     def _on_winner(self, winner: MethodResult, offer: Certificate) -> str:
-        among = len(self.choice.divisors)
+        among, tried = len(self.choice.divisors), len(self.choice.family)
+        alike = f" (of {tried} tried; those that rank rows alike count once)"
         chosen = f", certified as the best of {among} methods" if among > 1 else ""
+        chosen += alike if 1 < among < tried else ""
         worth = f" It is worth nothing: {wording.emptiness(offer)}." if offer.empty else ""
         rows = "rows" if offer.unit == "row" else "groups, one row of each"
         return (
