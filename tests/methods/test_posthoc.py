@@ -226,9 +226,7 @@ def test_where_no_threshold_keeps_the_budget_nothing_is_accepted(rule, confidenc
 @pytest.mark.parametrize("rule", [rn.CertifiedThreshold, rn.ConfidenceThreshold])
 def test_and_the_reason_is_given(rule) -> None:
     fold = fold_of(np.full(200, 0.8), np.arange(200) % 4 < 2)
-    with pytest.warns(
-        rn.NotCertifiedWarning, match=r"defers every row: .*(acts on no row|more mistakes)"
-    ):
+    with pytest.warns(rn.NotCertifiedWarning, match=r"defers every row: .*mistakes"):
         model = around_echo(rule, fold, fold)
     assert model.threshold_ == math.inf
     assert model.certificate_.reason
