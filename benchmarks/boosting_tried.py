@@ -18,7 +18,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
 
 import reliablenet as rn
-from reliablenet.data import Folds, TabularEncoder, load_dataset
+from reliablenet.datasets import load_dataset
+from reliablenet.tables import Folds, TabularEncoder
 
 RESULTS = Path(__file__).with_name("boosting_tried_results.json")
 DATASETS = {  # seeds and budget

@@ -12,9 +12,9 @@ import time
 import numpy as np
 import torch
 
-from reliablenet.data.coloured_mnist import WEAKENING, load
-from reliablenet.data.folds import Fold
-from reliablenet.data.painting import Weakening
+from reliablenet.datasets.coloured_mnist import WEAKENING, load
+from reliablenet.datasets.colouring import Weakening
+from reliablenet.tables.folds import Fold
 from reliablenet.training import History, Rows, Schedule, cnn5, train
 from reliablenet.training.forward import evaluate_logits
 

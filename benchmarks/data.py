@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from reliablenet.data import TabularEncoder, adult, load_dataset
-from reliablenet.data.files import fetch
+from reliablenet.datasets import adult, load_dataset
+from reliablenet.datasets.sources import fetch
+from reliablenet.tables import TabularEncoder
 
 RESULTS = Path(__file__).with_name("data_results.json")
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 
 import reliablenet as rn
-from reliablenet.data import load_dataset
+from reliablenet.datasets import load_dataset
 
 RESULTS = Path(__file__).with_name("default_times_results.json")
 DATASETS = {"synthetic_band": 3, "german_credit": 3, "adult": 1, "unsw_nb15": 1}  # fits of each

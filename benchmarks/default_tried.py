@@ -20,8 +20,9 @@ import torch
 from torch import Tensor, nn
 
 import reliablenet as rn
-from reliablenet.data import PiecewiseEncoder, TabularEncoder, load_dataset
+from reliablenet.datasets import load_dataset
 from reliablenet.methods.architectures import Architecture
+from reliablenet.tables import PiecewiseEncoder, TabularEncoder
 from reliablenet.training import BatchEnsemble, run, tabular
 from reliablenet.training.descent import ClippedAdam
 from reliablenet.training.objective import Objective

@@ -32,7 +32,8 @@ from reliablenet.certificate.planning import (
     largest_certifiable_errors,
     rows_for_errors,
 )
-from reliablenet.data import Fold, SyntheticBand, load_dataset
+from reliablenet.datasets import SyntheticBand, load_dataset
+from reliablenet.tables import Fold
 
 RESULTS = Path(__file__).with_name("fold_shares_results.json")
 FRESH = 20_000  # at most

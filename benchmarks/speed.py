@@ -37,9 +37,10 @@ from speed_peers import (
 
 import reliablenet as rn
 from reliablenet.certificate import certified_threshold
-from reliablenet.data import SyntheticBand, TabularEncoder, load_dataset
+from reliablenet.datasets import SyntheticBand, load_dataset
 from reliablenet.metrics import evaluate, risk_coverage_curve
 from reliablenet.risk.surrogate import M1, M2
+from reliablenet.tables import TabularEncoder
 from reliablenet.training import Objective, Rows, Schedule, train
 from reliablenet.training.run import Run, Settings
 

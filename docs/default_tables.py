@@ -16,7 +16,7 @@ from reliablenet.bench import load_profile
 from reliablenet.bench.drawing import DATASET_NAMES
 from reliablenet.bench.runner import finished_runs
 from reliablenet.bench.tables import matched_coverage, results_frame
-from reliablenet.data import SyntheticBand
+from reliablenet.datasets import SyntheticBand
 
 ROOT = Path(__file__).parents[1]
 PROFILE = load_profile("cpu")

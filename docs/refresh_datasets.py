@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from reliablenet.data import Dataset, Fold, SyntheticBand, load_dataset
-from reliablenet.data.cifar10 import CLASSES
+from reliablenet.datasets import Dataset, SyntheticBand, load_dataset
+from reliablenet.datasets.cifar10 import CLASSES
 from reliablenet.metrics.curves import COLOURS
+from reliablenet.tables import Fold
 
 PAGE = Path(__file__).with_name("datasets.md")
 IMAGES = Path(__file__).with_name("images")

@@ -14,7 +14,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 import reliablenet as rn
 from reliablenet.bench import Store, load_profile
 from reliablenet.bench.tables import results_frame
-from reliablenet.data import SyntheticBand
+from reliablenet.datasets import SyntheticBand
 from reliablenet.metrics.curves import COLOURS
 
 DOCS = Path(__file__).parent

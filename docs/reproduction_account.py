@@ -21,7 +21,7 @@ from reliablenet.bench.tables import TITLES, agreement, paper_values, ranking
 from reliablenet.bench.trainings import fit_models
 from reliablenet.certificate import rows_for_errors
 from reliablenet.certificate.planning import largest_certifiable_errors
-from reliablenet.data import load_dataset
+from reliablenet.datasets import load_dataset
 from reliablenet.metrics.measures import area_under_risk_coverage
 from reliablenet.risk.surrogate import M1, M2
 from reliablenet.training.networks import mlp

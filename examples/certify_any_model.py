@@ -5,7 +5,7 @@ from __future__ import annotations
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import reliablenet as rn
-from reliablenet.data import SyntheticBand
+from reliablenet.datasets import SyntheticBand
 
 
 def main() -> None:

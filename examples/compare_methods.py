@@ -14,7 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 import reliablenet as rn
-from reliablenet.data import TabularEncoder
+from reliablenet.tables import TabularEncoder
 
 
 def table() -> tuple[pd.DataFrame, pd.Series, float]:

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 
 import reliablenet as rn
-from reliablenet.data import Fold, SyntheticBand
+from reliablenet.datasets import SyntheticBand
+from reliablenet.tables import Fold
 
 
 def tensors(fold: Fold) -> tuple[Tensor, Tensor]:

@@ -17,8 +17,8 @@ from PIL import Image
 from trained_pages import disagreements
 
 import reliablenet as rn
-from reliablenet.data import load_dataset
-from reliablenet.data.files import DataFileError, data_folders
+from reliablenet.datasets import load_dataset
+from reliablenet.datasets.sources import DataFileError, data_folders
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -45,3 +45,15 @@ def test_importing_is_silent_and_light() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_the_room_that_0_1_had_names_the_new_ones() -> None:
+    import reliablenet.data as old
+
+    with pytest.warns(DeprecationWarning, match=r"reliablenet\.datasets\.SyntheticBand"):
+        band = old.SyntheticBand
+    assert band is rn.datasets.SyntheticBand
+    with pytest.warns(DeprecationWarning, match=r"reliablenet\.tables\.cut_folds"):
+        assert old.cut_folds is rn.tables.cut_folds
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = old.nothing

@@ -19,7 +19,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 import reliablenet as rn
-from reliablenet.data import Fold, Folds
+from reliablenet.tables import Fold, Folds
 
 Array = NDArray[Any]
 DRAWS = 20_000

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from reliablenet.data import DATASETS, load_dataset
-from reliablenet.data.copies import count_copies
-from reliablenet.data.folds import Fold, Folds
+from reliablenet.datasets import DATASETS, load_dataset
+from reliablenet.tables.copies import count_copies
+from reliablenet.tables.folds import Fold, Folds
 
 
 def run() -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ import torch
 from joblib import Parallel, delayed
 
 import reliablenet as rn
-from reliablenet.data import SyntheticBand
+from reliablenet.datasets import SyntheticBand
 
 ALPHA, RHO = 0.05, 0.05
 FITS, FEWER_FITS, FRESH, BLOCK = 1000, 300, 100_000, 20

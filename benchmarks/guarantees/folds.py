@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from reliablenet.certificate import certified_threshold, conformal_threshold
-from reliablenet.data.fold_sizes import fold_counts
-from reliablenet.data.folds import cut_parts, cut_rows
+from reliablenet.tables.fold_sizes import fold_counts
+from reliablenet.tables.folds import cut_parts, cut_rows
 
 Array = NDArray[Any]
 DRAWS, CHUNK = 20_000, 500

@@ -21,8 +21,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 import reliablenet as rn
-from reliablenet.data import Fold, SyntheticBand
+from reliablenet.datasets import SyntheticBand
 from reliablenet.methods import ledger
+from reliablenet.tables import Fold
 
 ALPHA, RHO, ROWS, FRESH = 0.1, 0.05, 600, 20_000
 FITS, FEWER_FITS, BLOCK = 1000, 250, 50

@@ -17,7 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 import reliablenet as rn
-from reliablenet.data import Fold, SyntheticBand
+from reliablenet.datasets import SyntheticBand
+from reliablenet.tables import Fold
 
 Array = NDArray[Any]
 ALPHA, RHO = 0.05, 0.05

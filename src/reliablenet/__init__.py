@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         rows_needed,
         uniform_slack,
     )
-    from reliablenet.data import Dataset, load_dataset
+    from reliablenet.datasets import Dataset, load_dataset
     from reliablenet.errors import (
         ColumnWarning,
         ConstraintWarning,
@@ -73,7 +73,7 @@ _HOME = {
         "rows_needed",
         "uniform_slack",
     ),
-    "data": ("Dataset", "load_dataset"),
+    "datasets": ("Dataset", "load_dataset"),
     "errors": (
         "ColumnWarning",
         "ConstraintWarning",
@@ -109,6 +109,20 @@ _HOME = {
     "risk": ("gap", "phi", "psi", "violation", "zeta"),
     "training": ("JCWConstraint", "Schedule"),
 }
+_ROOMS = (
+    *(
+        "risk",
+        "certificate",
+        "metrics",
+        "tables",
+        "datasets",
+        "training",
+        "methods",
+        "bench",
+        "report",
+    ),
+    "data",  # of version 0.1
+)
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
@@ -165,8 +179,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name == "metrics":
-        return import_module("reliablenet.metrics")
+    if name in _ROOMS:
+        return import_module(f"reliablenet.{name}")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'reliablenet' has no attribute {name!r}")
     value = getattr(import_module(f"reliablenet.{_MODULE_OF[name]}"), name)

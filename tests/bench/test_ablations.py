@@ -4,7 +4,8 @@ import pytest
 
 import reliablenet as rn
 from reliablenet.bench.ablations import PARTS, AblatedClassifier
-from reliablenet.data import PiecewiseEncoder, SyntheticBand
+from reliablenet.datasets import SyntheticBand
+from reliablenet.tables import PiecewiseEncoder
 from reliablenet.training.schedule import Schedule
 
 SHORT = Schedule(warmup_epochs=2, epochs_per_stage=2, max_stages=1, patience=1)

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 import reliablenet as rn
 from reliablenet.bench import Plan
 from reliablenet.bench.trainings import adaptive_schedule, build, fit_models
-from reliablenet.data import load_dataset
+from reliablenet.datasets import load_dataset
 from reliablenet.training.schedule import Schedule
 
 PLAN = Plan("synthetic_band", epochs=4, warmup_epochs=2, epochs_per_stage=2, max_stages=2)

@@ -9,9 +9,9 @@ import pytest
 
 import reliablenet as rn
 from reliablenet.certificate import wording
-from reliablenet.data.tables import read_table
-from reliablenet.data.target import take_target
 from reliablenet.errors import ColumnWarning
+from reliablenet.tables.files import read_table
+from reliablenet.tables.target import take_target
 
 
 def test_train_prints_verdict_reason_files_and_the_next_command(trained, loans) -> None:
@@ -61,7 +61,7 @@ def test_predict_in_batches_is_predict_at_once(trained, loans, call, tmp_path, m
     whole = call(
         "predict", loans / "model.rnet", loans / "new.csv", "--out", tmp_path / "whole.csv"
     )
-    monkeypatch.setattr("reliablenet.data.tables.read_batches.__defaults__", (None, 7))
+    monkeypatch.setattr("reliablenet.tables.files.read_batches.__defaults__", (None, 7))
     parts = call(
         "predict", loans / "model.rnet", loans / "new.csv", "--out", tmp_path / "parts.csv"
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from reliablenet.data import SyntheticBand
+from reliablenet.datasets import SyntheticBand
 
 PROFILE = """
 name = "tiny"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from reliablenet.bench import Store, load_profile, pending_jobs, run_jobs
-from reliablenet.data.files import SourceFile, fetch, sha256_of
+from reliablenet.datasets.sources import SourceFile, fetch, sha256_of
 
 LIBRARY = next(iter(Path("/usr/lib").glob("*/faketime/libfaketime.so.1")), None)
 fakes_time = pytest.mark.skipif(

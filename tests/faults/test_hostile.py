@@ -16,11 +16,12 @@ from sklearn.naive_bayes import GaussianNB
 
 import reliablenet as rn
 from reliablenet.bench import load_profile
-from reliablenet.data import SyntheticBand, textfiles
-from reliablenet.data.archives import read_members
-from reliablenet.data.tables import read_table
+from reliablenet.datasets import SyntheticBand
+from reliablenet.datasets.archives import read_members
 from reliablenet.methods.archive import seal, sha256
 from reliablenet.report import comparison_page, model_page
+from reliablenet.tables import text
+from reliablenet.tables.files import read_table
 
 SOURCES = sorted(Path(rn.__file__).parent.rglob("*.py"))
 MODULES = {"pickle", "cloudpickle", "dill", "marshal", "shelve", "yaml", "ctypes"}
@@ -112,7 +113,7 @@ def test_a_member_larger_than_memory_is_refused_by_its_size(kind, tmp_path) -> N
 
 
 def test_a_line_larger_than_memory_is_refused(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(textfiles, "LONGEST_LINE", 2**20)
+    monkeypatch.setattr(text, "LONGEST_LINE", 2**20)
     path = tmp_path / "t.csv"
     path.write_bytes(gzip.compress(b"a,b\n1,2\n" + b"0" * 2**24))
     with pytest.raises(

@@ -23,7 +23,7 @@ import reliablenet as rn
 from reliablenet.bench import Plan, Profile, load_profile
 from reliablenet.certificate.record import _digest
 from reliablenet.cli.app import app
-from reliablenet.data.tables import column_names, read_batches, read_table
+from reliablenet.tables.files import column_names, read_batches, read_table
 
 Words = list[bytes]
 TABLE_WORDS: Words = [

@@ -18,7 +18,7 @@ from fuzz_case import Fault, Hang, Random, limited, pick
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
 import reliablenet as rn
-from reliablenet.data import SyntheticBand
+from reliablenet.datasets import SyntheticBand
 from reliablenet.methods.archive import SEAL, SEAL_LENGTH, seal, sha256
 
 BAND = SyntheticBand(seed=0).sample(500)

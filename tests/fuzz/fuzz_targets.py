@@ -17,7 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import reliablenet as rn
 from reliablenet import certificate, data, metrics, risk, training
-from reliablenet.data import SyntheticBand
+from reliablenet.datasets import SyntheticBand
 
 Arguments = dict[str, Any]
 

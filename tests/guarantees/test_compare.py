@@ -6,7 +6,7 @@ import numpy as np
 from contract_helpers import Scores
 
 import reliablenet as rn
-from reliablenet.data import Fold, Folds
+from reliablenet.tables import Fold, Folds
 
 METHODS, ROWS, DRAWS = 8, 150, 200
 ALPHA, RHO, ERROR = 0.1, 0.1, 0.2

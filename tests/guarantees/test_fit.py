@@ -6,7 +6,7 @@ import math
 import warnings
 
 import reliablenet as rn
-from reliablenet.data import SyntheticBand
+from reliablenet.datasets import SyntheticBand
 
 ALPHA, RHO, FITS = 0.05, 0.05, 120
 SHORT = rn.Schedule(warmup_epochs=5, epochs_per_stage=2, max_stages=3, tau=0.1)

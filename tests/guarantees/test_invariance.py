@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 import reliablenet as rn
-from reliablenet.data import Fold, SyntheticBand
+from reliablenet.datasets import SyntheticBand
+from reliablenet.tables import Fold
 
 counts = st.integers(1, 5000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 levels = st.floats(0.001, 0.5)
@@ -147,7 +148,7 @@ def test_scaling_and_shifting_features_moves_probabilities_by_rounding_only() ->
 SECOND = """
 import json, sys
 import numpy as np, torch, reliablenet as rn
-from reliablenet.data import SyntheticBand
+from reliablenet.datasets import SyntheticBand
 torch.set_num_threads(int(sys.argv[2]))
 decided = rn.load(sys.argv[1]).decide(np.load(sys.argv[3]))
 print(json.dumps([torch.get_num_threads(), decided.accepted.tolist(), decided.label.tolist(),

@@ -11,7 +11,7 @@ from benchmarks.guarantees import rules
 from benchmarks.guarantees.intervals import keeps
 from benchmarks.guarantees.rules import CERTIFIED, CONFORMAL, FAULT, NETWORK, RULES, TRIALS, Trial
 
-from reliablenet.data import SyntheticBand
+from reliablenet.datasets import SyntheticBand
 from reliablenet.methods import ledger
 
 RESULTS = Path(__file__).parents[2] / "results" / "guarantees" / "rules.json"

@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from torch import nn
 
 import reliablenet as rn
-from reliablenet.data import SyntheticBand
+from reliablenet.datasets import SyntheticBand
 from reliablenet.training import Network
 
 DRAW = SyntheticBand(seed=0)

@@ -8,8 +8,8 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 import reliablenet as rn
-from reliablenet.data import PiecewiseEncoder, TabularEncoder
 from reliablenet.methods.architectures import ARCHITECTURES, build_network, find_architecture
+from reliablenet.tables import PiecewiseEncoder, TabularEncoder
 from reliablenet.training import Optimisation, mlp
 
 SHORT = rn.Schedule(warmup_epochs=3, epochs_per_stage=2, max_stages=1, patience=1)

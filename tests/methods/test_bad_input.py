@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 from torch import nn
 
 import reliablenet as rn
-from reliablenet.data import SyntheticBand
+from reliablenet.datasets import SyntheticBand
 
 BAND = SyntheticBand(seed=0).sample(400)
 X, Y = BAND.X, BAND.y

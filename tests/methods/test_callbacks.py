@@ -8,7 +8,7 @@ from contract_helpers import fit_quietly, quick
 from sklearn.callback import ProgressBar
 
 import reliablenet as rn
-from reliablenet.data import SyntheticBand
+from reliablenet.datasets import SyntheticBand
 
 BAND = SyntheticBand(seed=0).sample(600)
 

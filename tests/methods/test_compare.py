@@ -19,9 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 import reliablenet as rn
 from reliablenet.certificate.scored import score_rows
 from reliablenet.certificate.threshold import judge
-from reliablenet.data import Fold, Folds, SyntheticBand, cut_folds
+from reliablenet.datasets import SyntheticBand
 from reliablenet.methods.compare import default_methods
 from reliablenet.methods.shared_fits import selection_rows
+from reliablenet.tables import Fold, Folds, cut_folds
 
 pytestmark = pytest.mark.filterwarnings("ignore::reliablenet.ReuseWarning")
 

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 
 import reliablenet as rn
 from reliablenet.certificate import largest_certifiable_errors
-from reliablenet.data import Fold, Folds
 from reliablenet.metrics.paired import LIKELY
+from reliablenet.tables import Fold, Folds
 
 pytestmark = pytest.mark.filterwarnings("ignore::reliablenet.ReuseWarning")
 

@@ -17,7 +17,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import reliablenet as rn
-from reliablenet.data import SyntheticBand
+from reliablenet.datasets import SyntheticBand
 
 BAND = SyntheticBand(seed=0)
 ROWS, CHOSEN, HELD = BAND.sample(1000), BAND.sample(300), BAND.sample(500)

@@ -23,8 +23,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import reliablenet as rn
-from reliablenet.data import Fold, SyntheticBand
-from reliablenet.data.fold_sizes import fold_counts
+from reliablenet.datasets import SyntheticBand
+from reliablenet.tables import Fold
+from reliablenet.tables.fold_sizes import fold_counts
 
 each = pytest.mark.parametrize("kind", NETWORKS)
 

@@ -16,8 +16,9 @@ from sklearn.metrics import roc_auc_score
 from torch import nn
 
 import reliablenet as rn
-from reliablenet.data import Fold, SyntheticBand
+from reliablenet.datasets import SyntheticBand
 from reliablenet.methods.deep_gamblers import GamblersLoss
+from reliablenet.tables import Fold
 
 DRAW = SyntheticBand(seed=0)
 BAND, SELECTION, FRESH = DRAW.sample(600), DRAW.sample(300), DRAW.sample(4000)

@@ -11,8 +11,9 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 import reliablenet as rn
-from reliablenet.data import Fold, SyntheticBand
+from reliablenet.datasets import SyntheticBand
 from reliablenet.methods.evidence import Evidence, fingerprint
+from reliablenet.tables import Fold
 
 WRAPPERS = (
     rn.CertifiedThreshold,

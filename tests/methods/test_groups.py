@@ -13,9 +13,9 @@ from sklearn.tree import DecisionTreeClassifier
 from torch.utils.data import DataLoader, TensorDataset
 
 import reliablenet as rn
-from reliablenet.data import SyntheticBand
-from reliablenet.data.fold_sizes import fold_counts
+from reliablenet.datasets import SyntheticBand
 from reliablenet.report import model_page
+from reliablenet.tables.fold_sizes import fold_counts
 
 pytestmark = pytest.mark.filterwarnings("ignore::reliablenet.ReuseWarning")
 
@@ -108,7 +108,7 @@ def test_groups_that_cannot_be_used_are_refused_before_training() -> None:
         rn.InvalidParameterError, match="no fold is cut from a DataLoader; got 'list'"
     ):
         model.fit(rows, groups=[1, 2])
-    folds = rn.data.cut_folds(X, y)
+    folds = rn.tables.cut_folds(X, y)
     with pytest.raises(rn.InvalidParameterError, match="groups with X and y"):
         rn.compare(folds=folds, groups=person)
 

@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 import reliablenet as rn
 from reliablenet.certificate.groups import draw_places
 from reliablenet.cli.app import app
-from reliablenet.data import SyntheticBand
-from reliablenet.data.copies import hash_rows
+from reliablenet.datasets import SyntheticBand
 from reliablenet.methods.evidence import fingerprint
 from reliablenet.methods.held_out import HeldOut
 from reliablenet.report import model_page
+from reliablenet.tables.copies import hash_rows
 
 BAND = SyntheticBand(seed=0)
 PAST, FRESH = BAND.sample(1500), BAND.sample(1000)

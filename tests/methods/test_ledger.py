@@ -12,10 +12,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
 
 import reliablenet as rn
-from reliablenet.data import SyntheticBand
-from reliablenet.data.copies import hash_rows
+from reliablenet.datasets import SyntheticBand
 from reliablenet.methods import ledger
 from reliablenet.methods.ledger import KEPT, MOST, count_uses
+from reliablenet.tables.copies import hash_rows
 
 BAND = SyntheticBand(seed=0)
 ROWS, HELD = BAND.sample(1500), BAND.sample(600)

@@ -15,7 +15,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Subset, TensorDataset
 
 import reliablenet as rn
-from reliablenet.data import SyntheticBand
+from reliablenet.datasets import SyntheticBand
 from reliablenet.errors import FoldWarning, InvalidDataError, InvalidParameterError
 
 SHORT = rn.Schedule(warmup_epochs=3, epochs_per_stage=2, max_stages=2, tau=0.05)

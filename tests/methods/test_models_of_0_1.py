@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import reliablenet as rn
 from reliablenet.cli.app import app
-from reliablenet.data import SyntheticBand
+from reliablenet.datasets import SyntheticBand
 from reliablenet.report import model_page
 
 FOLDER = Path(__file__).parent / "models_of_0_1"

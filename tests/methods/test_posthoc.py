@@ -16,8 +16,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 import reliablenet as rn
-from reliablenet.data import Fold, SyntheticBand
+from reliablenet.datasets import SyntheticBand
 from reliablenet.methods.posthoc import LARGEST_TEMPERATURE, fit_temperature, scale
+from reliablenet.tables import Fold
 
 # Folds made of a few probabilities hold the same rows again and again.
 pytestmark = pytest.mark.filterwarnings("ignore:.* are copies of:reliablenet.errors.FoldWarning")

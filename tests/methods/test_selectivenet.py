@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 from torch import nn
 
 import reliablenet as rn
-from reliablenet.data import SyntheticBand
+from reliablenet.datasets import SyntheticBand
 from reliablenet.methods.selectivenet import SelectiveLoss
 from reliablenet.training import Network
 

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 import reliablenet as rn
-from reliablenet.data import PiecewiseEncoder, SyntheticBand, TabularEncoder
+from reliablenet.datasets import SyntheticBand
 from reliablenet.errors import InvalidParameterError
+from reliablenet.tables import PiecewiseEncoder, TabularEncoder
 from reliablenet.training import BatchEnsemble, Optimisation
 
 

@@ -34,10 +34,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
 import reliablenet as rn
-from reliablenet.data import Fold, SyntheticBand
-from reliablenet.data.fold_sizes import fold_counts, holdout_counts
-from reliablenet.data.folds import cut_parts
+from reliablenet.datasets import SyntheticBand
 from reliablenet.methods.posthoc import scale
+from reliablenet.tables import Fold
+from reliablenet.tables.fold_sizes import fold_counts, holdout_counts
+from reliablenet.tables.folds import cut_parts
 
 RULES = [
     rn.CertifiedThreshold,

@@ -15,7 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import reliablenet as rn
 from reliablenet.bench import Plan, Profile, Store, pending_jobs, run_jobs
-from reliablenet.data import SyntheticBand
+from reliablenet.datasets import SyntheticBand
 
 EVIL = "<script>alert(1)</script>"
 

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 import reliablenet as rn
 from reliablenet.bench import Store, pending_jobs, run_jobs
 from reliablenet.certificate import wording
-from reliablenet.data import SyntheticBand
+from reliablenet.datasets import SyntheticBand
 from reliablenet.report import benchmark_page, comparison_page, model_page, text, write_page
 from reliablenet.report.page import embed
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import reliablenet as rn
-from reliablenet.data import SyntheticBand
+from reliablenet.datasets import SyntheticBand
 from reliablenet.report import text
 from reliablenet.report.rows import accepted_mistakes, fold_rows, group_table, least_sure
 

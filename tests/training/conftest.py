@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from reliablenet.data import SyntheticBand
+from reliablenet.datasets import SyntheticBand
 from reliablenet.training import Rows, mlp
 
 FEATURES = 5

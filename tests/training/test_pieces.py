@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from reliablenet.data import PiecewiseEncoder
+from reliablenet.tables import PiecewiseEncoder
 from reliablenet.training.pieces import Pieces
 
 

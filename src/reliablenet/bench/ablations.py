@@ -6,9 +6,9 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 
 from reliablenet._checks import parameter_error
-from reliablenet.data import TabularEncoder
 from reliablenet.methods import ReliableClassifier
 from reliablenet.methods.architectures import Architecture
+from reliablenet.tables import TabularEncoder
 from reliablenet.training.ensemble import tabular
 
 PARTS = ("encoding", "ensemble", "average", "folds")

@@ -12,8 +12,8 @@ from reliablenet._checks import check_count
 from reliablenet.bench.drawing import StudyFigure, new_panels
 from reliablenet.bench.profiles import PROFILES, Plan
 from reliablenet.bench.trainings import fit_models
-from reliablenet.data import Dataset, load_dataset
-from reliablenet.data.synthetic_band import SyntheticBand
+from reliablenet.datasets import Dataset, load_dataset
+from reliablenet.datasets.synthetic_band import SyntheticBand
 from reliablenet.errors import ConstraintWarning, NotCertifiedWarning
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any
 
 from reliablenet._checks import check_count, check_fraction, check_seed, parameter_error
 from reliablenet.bench.store import Store
-from reliablenet.data import DATASETS
+from reliablenet.datasets import DATASETS
 from reliablenet.errors import InvalidParameterError
 
 SEEDS = (0, 37, 42, 123, 2026)

@@ -29,11 +29,12 @@ from reliablenet.bench.trainings import find_eps, fit_models, fit_on, own_settin
 from reliablenet.certificate import Certificate
 from reliablenet.certificate.scored import ScoredRows, known_indices
 from reliablenet.certificate.threshold import judge
-from reliablenet.data import Dataset, Fold, load_dataset
+from reliablenet.datasets import Dataset, load_dataset
 from reliablenet.methods import ConformalRiskControl, SelectiveClassifier, TemperatureScaling
 from reliablenet.methods.decisions import Outputs
 from reliablenet.methods.wrapping import WrappingClassifier
 from reliablenet.metrics import evaluate, risk_coverage_curve
+from reliablenet.tables import Fold
 
 WRAPPERS: dict[str, type[WrappingClassifier]] = {
     "temperature": TemperatureScaling,

@@ -18,7 +18,7 @@ from reliablenet.bench import ablations
 from reliablenet.bench.ablations import AblatedClassifier
 from reliablenet.bench.profiles import Plan
 from reliablenet.bench.snapshots import Snapshots, with_weights
-from reliablenet.data import Dataset, Fold, TabularEncoder
+from reliablenet.datasets import Dataset
 from reliablenet.methods import (
     CertifiedThreshold,
     DeepGamblersClassifier,
@@ -29,6 +29,7 @@ from reliablenet.methods import (
 )
 from reliablenet.methods.architectures import Architecture
 from reliablenet.methods.ledger import closed
+from reliablenet.tables import Fold, TabularEncoder
 from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.networks import cnn5, mlp, resnet18
 from reliablenet.training.optimisation import Optimisation

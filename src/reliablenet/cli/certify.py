@@ -56,7 +56,7 @@ def certify(
     from reliablenet.certificate.wording import verdict
     from reliablenet.cli.predictions import Predictions
     from reliablenet.cli.printing import certificate_lines, show, show_json
-    from reliablenet.data.tables import local_file
+    from reliablenet.tables.files import local_file
 
     if predictions:
         if model is not None or not label or bool(proba) == bool(predicted and score):

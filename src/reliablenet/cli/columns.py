@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 from numpy.typing import NDArray
 
-from reliablenet.data.tables import label_texts
 from reliablenet.errors import InvalidDataError
+from reliablenet.tables.files import label_texts
 
 
 def group_names(frame: pd.DataFrame, column: str) -> NDArray[Any]:

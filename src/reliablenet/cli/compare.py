@@ -43,8 +43,8 @@ def compare(
     import reliablenet as rn
     from reliablenet._files import write_atomically
     from reliablenet.cli.printing import show_comparison, show_json
-    from reliablenet.data.tables import local_file, read_table
-    from reliablenet.data.target import take_target
+    from reliablenet.tables.files import local_file, read_table
+    from reliablenet.tables.target import take_target
 
     with local_file(data) as path:
         table = read_table(path)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reliablenet.cli.printing import certificate_lines
-from reliablenet.data.files import sha256_of
+from reliablenet.datasets.sources import sha256_of
 from reliablenet.methods.layers import find_encoder, layers
 
 SHOWN = 8  # names of columns in a line

@@ -22,10 +22,10 @@ def list_datasets(as_json: options.AsJson = False) -> None:
     from importlib import import_module
 
     from reliablenet.cli.printing import show, show_json
-    from reliablenet.data import DATASETS
+    from reliablenet.datasets import DATASETS
 
     stories = {
-        name: str(import_module(f"reliablenet.data.{name}").__doc__).splitlines()[0]
+        name: str(import_module(f"reliablenet.datasets.{name}").__doc__).splitlines()[0]
         for name in DATASETS
     }
     if as_json:
@@ -41,7 +41,7 @@ def get(name: Name, as_json: options.AsJson = False) -> None:
     Example: reliablenet data get adult
     """
     from reliablenet.cli.printing import show_json
-    from reliablenet.data import load_dataset
+    from reliablenet.datasets import load_dataset
 
     dataset = load_dataset(name)
     files = list(dataset.info.get("files", []))
@@ -59,7 +59,7 @@ def info(name: Name, seed: options.Seed = 0, as_json: options.AsJson = False) ->
     Example: reliablenet data info german_credit
     """
     from reliablenet.cli.printing import show, show_json
-    from reliablenet.data import load_dataset
+    from reliablenet.datasets import load_dataset
 
     dataset = load_dataset(name, seed=seed)
     parts = {f"{part} fold": len(fold) for part, fold in vars(dataset.folds).items()}

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from reliablenet.data import Fold
     from reliablenet.methods import Comparison, Decisions
+    from reliablenet.tables import Fold
 
 NEW_PATIENTS = 60
 NEXT_STEPS = """\
@@ -43,8 +43,9 @@ def demo(
 
     import reliablenet as rn
     from reliablenet.cli.printing import show_comparison
-    from reliablenet.data import SyntheticBand, cut_folds
+    from reliablenet.datasets import SyntheticBand
     from reliablenet.report import model_page, write_page
+    from reliablenet.tables import cut_folds
 
     out.mkdir(parents=True, exist_ok=True)  # now, for a disk may be read-only
     torch.set_num_threads(1)  # these networks are too small to gain from a second one

@@ -33,7 +33,7 @@ def predict(
     from reliablenet.certificate.wording import percent
     from reliablenet.cli.printing import show_json
     from reliablenet.cli.rows import decide_batches, load_model
-    from reliablenet.data.tables import local_file
+    from reliablenet.tables.files import local_file
 
     piped = str(out) == "-"
     if piped and as_json:

@@ -21,8 +21,8 @@ from reliablenet.certificate.scored import (
     refuse_other_spelling,
 )
 from reliablenet.cli.columns import group_names, true_labels
-from reliablenet.data.tables import label_texts, read_batches
 from reliablenet.errors import InvalidDataError
+from reliablenet.tables.files import label_texts, read_batches
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 from reliablenet.certificate import Certificate, Provenance
 from reliablenet.certificate.scored import ScoredRows, find_places, refuse_other_spelling
 from reliablenet.cli.columns import group_names, true_labels
-from reliablenet.data.tables import (
+from reliablenet.errors import DataFileError, InvalidDataError
+from reliablenet.methods.layers import find_encoder
+from reliablenet.methods.seen import RowWatch, model_hashes
+from reliablenet.tables.files import (
     check_columns,
     column_names,
     label_texts,
@@ -21,10 +24,7 @@ from reliablenet.data.tables import (
     read_batches,
     read_table,
 )
-from reliablenet.data.target import take_labels
-from reliablenet.errors import DataFileError, InvalidDataError
-from reliablenet.methods.layers import find_encoder
-from reliablenet.methods.seen import RowWatch, model_hashes
+from reliablenet.tables.target import take_labels
 
 if TYPE_CHECKING:
     from reliablenet.methods import Decisions

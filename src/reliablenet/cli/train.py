@@ -49,8 +49,8 @@ def train(
     from reliablenet.certificate.planning import MOST_SHARE
     from reliablenet.certificate.wording import verdict
     from reliablenet.cli.printing import certificate_lines, show, show_json
-    from reliablenet.data.tables import local_file, read_table
-    from reliablenet.data.target import take_target
+    from reliablenet.tables.files import local_file, read_table
+    from reliablenet.tables.target import take_target
 
     with local_file(data) as path:
         table = read_table(path)

@@ -8,9 +8,9 @@ from typing import Any
 from sklearn.base import ClassifierMixin
 
 from reliablenet._checks import check_threshold, parameter_error
-from reliablenet.data.folds import Fold
 from reliablenet.methods.decisions import Outputs
 from reliablenet.methods.neural import NeuralClassifier
+from reliablenet.tables.folds import Fold
 from reliablenet.training.schedule import Schedule
 from reliablenet.training.stream import Stream
 

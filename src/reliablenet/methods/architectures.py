@@ -10,9 +10,9 @@ import torch
 from torch import nn
 
 from reliablenet._checks import parameter_error
-from reliablenet.data.piecewise import PiecewiseEncoder
-from reliablenet.data.tabular import TabularEncoder
 from reliablenet.errors import InvalidDataError
+from reliablenet.tables.piecewise import PiecewiseEncoder
+from reliablenet.tables.tabular import TabularEncoder
 from reliablenet.training.ensemble import tabular
 from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.networks import cnn5, mlp, resnet18

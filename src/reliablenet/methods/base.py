@@ -23,8 +23,6 @@ from sklearn.utils.validation import check_is_fitted
 from reliablenet._checks import check_fraction, check_seed, check_threshold, parameter_error
 from reliablenet.certificate import Certificate, jcw_threshold
 from reliablenet.certificate.scored import ScoredRows, class_indices, known_indices, top_entries
-from reliablenet.data.fold_sizes import fold_counts
-from reliablenet.data.folds import Fold, Folds
 from reliablenet.errors import InvalidDataError
 from reliablenet.methods.decisions import Decisions, Outputs
 from reliablenet.methods.evidence import Evidence, fingerprint
@@ -39,6 +37,8 @@ from reliablenet.methods.held_out import HeldOut
 from reliablenet.methods.inputs import check_labels, check_rows
 from reliablenet.methods.seen import SeenRows, model_hashes, see_folds
 from reliablenet.metrics import Evaluation, evaluate
+from reliablenet.tables.fold_sizes import fold_counts
+from reliablenet.tables.folds import Fold, Folds
 
 
 class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, ABC):

@@ -19,8 +19,6 @@ from sklearn.utils.validation import _num_samples
 
 from reliablenet._checks import check_count, check_fraction, parameter_error
 from reliablenet.certificate import Certificate, Provenance
-from reliablenet.data.folds import Folds, cut_folds
-from reliablenet.data.tabular import TabularEncoder
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.choice import share_rho
@@ -42,6 +40,8 @@ from reliablenet.methods.selectivenet import SelectiveNetClassifier
 from reliablenet.methods.shared_fits import Fits, Method, fit_family, fit_family_on_one_thread
 from reliablenet.methods.wrapping import WrappingClassifier
 from reliablenet.metrics.paired import resample_certified_throughput
+from reliablenet.tables.folds import Folds, cut_folds
+from reliablenet.tables.tabular import TabularEncoder
 
 
 def default_methods() -> dict[str, SelectiveClassifier]:
@@ -114,7 +114,7 @@ def compare(
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.naive_bayes import GaussianNB
-    >>> from reliablenet.data import SyntheticBand
+    >>> from reliablenet.datasets import SyntheticBand
     >>> rows = SyntheticBand(seed=0).sample(4000)
     >>> models = {"logistic": LogisticRegression(), "bayes": GaussianNB()}
     >>> comparison = compare(rows.X, rows.y, alpha=0.05, methods=models)

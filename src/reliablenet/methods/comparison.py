@@ -259,7 +259,7 @@ class Comparison:
         Examples
         --------
         >>> from sklearn.naive_bayes import GaussianNB
-        >>> from reliablenet.data import SyntheticBand
+        >>> from reliablenet.datasets import SyntheticBand
         >>> import reliablenet as rn
         >>> rows = SyntheticBand(seed=0).sample(2000)
         >>> found = rn.compare(rows.X, rows.y, methods={"bayes": GaussianNB()}, resamples=20)

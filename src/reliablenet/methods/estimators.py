@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import json
+import zipfile
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -18,8 +21,8 @@ TRUSTED_TYPES = frozenset(
     {
         "functools.partial",
         "numpy.dtype",
-        "reliablenet.data.piecewise.PiecewiseEncoder",
-        "reliablenet.data.tabular.TabularEncoder",
+        "reliablenet.tables.piecewise.PiecewiseEncoder",
+        "reliablenet.tables.tabular.TabularEncoder",
         "sklearn.calibration._CalibratedClassifier",
         "sklearn.calibration._SigmoidCalibration",
         "sklearn.calibration._TemperatureScaling",
@@ -36,6 +39,12 @@ TRUSTED_TYPES = frozenset(
         "sklearn.utils.validation.check_array",
     }
 )
+
+# Where version 0.1 kept the modules of our own types.
+MOVED_MODULES = {
+    "reliablenet.data.piecewise": "reliablenet.tables.piecewise",
+    "reliablenet.data.tabular": "reliablenet.tables.tabular",
+}
 
 
 def estimator_to_bytes(estimator: Any) -> bytes:
@@ -66,12 +75,36 @@ def estimator_from_bytes(content: bytes, path: Any) -> Any:
     import skops.io
 
     check_stored(content, path)
+    content = _with_types_of_today(content)
     refused = _untrusted(content)
     if refused:
         raise ModelFileError(f"{path} is refused: it holds {refused}.")
     estimator = skops.io.loads(content, trusted=sorted(TRUSTED_TYPES))
     check_trees(estimator)
     return estimator
+
+
+def _with_types_of_today(content: bytes) -> bytes:
+    """Return the estimator with the types that have moved since version 0.1 named as they are now."""
+
+    def name_anew(node: dict[str, Any]) -> dict[str, Any]:
+        module = node.get("__module__")
+        if isinstance(module, str) and module in MOVED_MODULES:
+            node["__module__"] = MOVED_MODULES[module]
+        return node
+
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    if not any(old.encode() in parts.get("schema.json", b"") for old in MOVED_MODULES):
+        return content
+    parts["schema.json"] = json.dumps(
+        json.loads(parts["schema.json"], object_hook=name_anew)
+    ).encode()
+    renamed = io.BytesIO()
+    with zipfile.ZipFile(renamed, "w") as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    return renamed.getvalue()
 
 
 def _untrusted(content: bytes) -> list[str]:

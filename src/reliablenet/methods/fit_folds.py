@@ -13,8 +13,8 @@ from reliablenet._checks import parameter_error
 from reliablenet.certificate.groups import draw_places
 from reliablenet.certificate.record import Unit
 from reliablenet.certificate.scored import class_indices, known_indices
-from reliablenet.data.folds import Fold, Folds, cut_parts
 from reliablenet.methods.inputs import check_labels
+from reliablenet.tables.folds import Fold, Folds, cut_parts
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from reliablenet._warn import warn_user
 from reliablenet.certificate import Certificate
 from reliablenet.certificate.wording import emptiness, threshold_text
-from reliablenet.data.copies import Copies, count_copies
-from reliablenet.data.folds import Folds
 from reliablenet.errors import (
     EmptyCertificateWarning,
     FoldWarning,
     NotCertifiedWarning,
     ReuseWarning,
 )
+from reliablenet.tables.copies import Copies, count_copies
+from reliablenet.tables.folds import Folds
 
 
 def warn_of_missing_classes(folds: Folds, classes: NDArray[Any]) -> None:

@@ -14,9 +14,9 @@ from reliablenet.certificate.groups import draw_places
 from reliablenet.certificate.record import Unit
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.certificate.threshold import judge, warn_of_labels
-from reliablenet.data.copies import count_repeats
 from reliablenet.methods.fold_warnings import warn_of_repeats, warn_of_reuse
 from reliablenet.methods.ledger import count_uses
+from reliablenet.tables.copies import count_repeats
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from reliablenet.data.tabular import TabularEncoder
+from reliablenet.tables.tabular import TabularEncoder
 
 
 def layers(model: Any) -> Iterator[Any]:

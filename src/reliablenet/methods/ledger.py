@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from reliablenet.data.copies import chance_share, more_than_chance
+from reliablenet.tables.copies import chance_share, more_than_chance
 
 KEPT = 4096  # hashes kept of a fold, the smallest: those of the same rows are the smallest too
 FOUND_BY = 1024  # of these, by which an entry is found

@@ -20,8 +20,6 @@ from torch import Tensor, nn
 
 from reliablenet._checks import parameter_error
 from reliablenet._warn import warn_user
-from reliablenet.data.folds import Fold, Folds
-from reliablenet.data.tabular import TabularEncoder
 from reliablenet.errors import ConstraintWarning, InvalidDataError
 from reliablenet.methods.architectures import (
     Architecture,
@@ -36,6 +34,8 @@ from reliablenet.methods.evidence import fingerprint
 from reliablenet.methods.fit_folds import FitFolds
 from reliablenet.methods.fold_warnings import warn_of_missing_classes
 from reliablenet.risk.surrogate import M1, M2
+from reliablenet.tables.folds import Fold, Folds
+from reliablenet.tables.tabular import TabularEncoder
 from reliablenet.training import ranks
 from reliablenet.training.augmentation import check_augment, check_images
 from reliablenet.training.forward import evaluate_logits

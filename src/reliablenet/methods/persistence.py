@@ -21,8 +21,6 @@ from reliablenet._checks import parameter_error
 from reliablenet._files import write_atomically
 from reliablenet._version import __version__
 from reliablenet.certificate import Certificate
-from reliablenet.data.piecewise import PiecewiseEncoder
-from reliablenet.data.tabular import TabularEncoder
 from reliablenet.errors import InvalidParameterError, ModelFileError, ReliableNetError
 from reliablenet.methods.abstaining import AbstainingClassifier
 from reliablenet.methods.architectures import NetworkFactory
@@ -44,6 +42,8 @@ from reliablenet.methods.reliable import ReliableClassifier
 from reliablenet.methods.seen import SeenRows
 from reliablenet.methods.selectivenet import SelectiveNetClassifier
 from reliablenet.methods.wrapping import WrappingClassifier
+from reliablenet.tables.piecewise import PiecewiseEncoder
+from reliablenet.tables.tabular import TabularEncoder
 from reliablenet.training.forward import chunk_rows
 from reliablenet.training.history import History
 from reliablenet.training.schedule import Schedule

@@ -14,10 +14,10 @@ from sklearn.utils import _safe_indexing
 
 from reliablenet._warn import warn_user
 from reliablenet.certificate import conformal_threshold
-from reliablenet.data.folds import Fold
 from reliablenet.errors import FoldWarning
 from reliablenet.methods.decisions import Outputs
 from reliablenet.methods.wrapping import WrappingClassifier
+from reliablenet.tables.folds import Fold
 
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)  # a forest's flat zero becomes a finite logit
 LARGEST_TEMPERATURE = 100.0
@@ -44,7 +44,7 @@ class CertifiedThreshold(WrappingClassifier):
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from reliablenet.data import SyntheticBand
+    >>> from reliablenet.datasets import SyntheticBand
     >>> band = SyntheticBand(seed=0)
     >>> past, held_out = band.sample(2000), band.sample(2000)
     >>> model = LogisticRegression().fit(past.X, past.y)
@@ -79,7 +79,7 @@ class ConfidenceThreshold(WrappingClassifier):
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from reliablenet.data import SyntheticBand
+    >>> from reliablenet.datasets import SyntheticBand
     >>> rows = SyntheticBand(seed=0).sample(4000)
     >>> import warnings
     >>> with warnings.catch_warnings(action="ignore"):  # no certificate, as is to be expected
@@ -120,7 +120,7 @@ class ConformalRiskControl(WrappingClassifier):
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from reliablenet.data import SyntheticBand
+    >>> from reliablenet.datasets import SyntheticBand
     >>> band = SyntheticBand(seed=0)
     >>> rows, fresh = band.sample(4000), band.sample(100_000)
     >>> import warnings

@@ -6,10 +6,10 @@ from dataclasses import KW_ONLY, dataclass, field
 
 from reliablenet._checks import parameter_error
 from reliablenet.certificate.planning import certifiable_jcw
-from reliablenet.data.folds import Fold
 from reliablenet.methods.architectures import NetworkFactory
 from reliablenet.methods.neural import NeuralClassifier
 from reliablenet.risk.surrogate import M1, M2, check_smoothing
+from reliablenet.tables.folds import Fold
 from reliablenet.training.schedule import Schedule
 from reliablenet.training.stream import Stream
 
@@ -73,7 +73,7 @@ class ReliableClassifier(NeuralClassifier):
 
     Examples
     --------
-    >>> from reliablenet.data import SyntheticBand
+    >>> from reliablenet.datasets import SyntheticBand
     >>> band = SyntheticBand(seed=0)
     >>> rows, new = band.sample(4000), band.sample(5)
     >>> clf = ReliableClassifier(alpha=0.05, random_state=0).fit(rows.X, rows.y)

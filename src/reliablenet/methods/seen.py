@@ -14,17 +14,17 @@ from safetensors.numpy import save as save_arrays
 
 from reliablenet._warn import warn_user
 from reliablenet.certificate.fingerprint import Fingerprint
-from reliablenet.data.copies import (
+from reliablenet.errors import InvalidDataError, ReuseWarning
+from reliablenet.methods.fold_warnings import warn_of_repeats
+from reliablenet.methods.layers import find_encoder
+from reliablenet.tables.copies import (
     chance_share,
     chance_share_among,
     count_repeats,
     hash_rows,
     more_than_chance,
 )
-from reliablenet.data.folds import Folds
-from reliablenet.errors import InvalidDataError, ReuseWarning
-from reliablenet.methods.fold_warnings import warn_of_repeats
-from reliablenet.methods.layers import find_encoder
+from reliablenet.tables.folds import Folds
 
 MOST_WATCHED = 1_000_000  # rows whose copies are counted one by one
 

@@ -117,7 +117,7 @@ class SelectiveNetClassifier(AbstainingClassifier):
 
     Examples
     --------
-    >>> from reliablenet.data import SyntheticBand
+    >>> from reliablenet.datasets import SyntheticBand
     >>> rows = SyntheticBand(seed=0).sample(4000)
     >>> clf = SelectiveNetClassifier(epochs=8, random_state=0).fit(rows.X, rows.y)
     >>> clf.certificate_.certified

@@ -14,12 +14,12 @@ import torch
 from reliablenet.certificate.record import Unit
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.certificate.threshold import judge
-from reliablenet.data.folds import Fold, Folds
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.ledger import closed
 from reliablenet.methods.method_result import MethodResult
 from reliablenet.methods.posthoc import CertifiedThreshold
 from reliablenet.methods.wrapping import WrappingClassifier
+from reliablenet.tables.folds import Fold, Folds
 
 Method = tuple[str, SelectiveClassifier]
 

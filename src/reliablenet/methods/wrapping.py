@@ -17,12 +17,12 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 
 from reliablenet._checks import as_array, parameter_error
 from reliablenet.certificate.scored import check_proba, class_indices
-from reliablenet.data.fold_sizes import holdout_counts
-from reliablenet.data.folds import Fold, Folds
 from reliablenet.errors import InvalidDataError
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.decisions import Outputs
 from reliablenet.methods.seen import SeenRows, model_hashes
+from reliablenet.tables.fold_sizes import holdout_counts
+from reliablenet.tables.folds import Fold, Folds
 
 
 @dataclass(eq=False, repr=False)  # scikit-learn brings its own

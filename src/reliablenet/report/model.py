@@ -78,7 +78,7 @@ def model_page(
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> import reliablenet as rn
-    >>> from reliablenet.data import SyntheticBand
+    >>> from reliablenet.datasets import SyntheticBand
     >>> rows = SyntheticBand(seed=0).sample(4000)
     >>> clf = rn.CertifiedThreshold(LogisticRegression(), random_state=0).fit(rows.X, rows.y)
     >>> page = model_page(clf, title="Band")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from reliablenet.data.piecewise import bin_columns
+from reliablenet.tables.piecewise import bin_columns
 
 
 class Pieces(nn.Module):

@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
 import reliablenet as rn
-from reliablenet.data import SyntheticBand
+from reliablenet.datasets import SyntheticBand
 
 
 def table(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:

@@ -1,0 +1,114 @@
+"""The target of a table: taken out, checked to be a class, and looked for among the features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from reliablenet._warn import warn_user
+from reliablenet.errors import ColumnWarning, InvalidDataError
+from reliablenet.tables.files import check_columns
+
+MOST_FRACTIONS = 20  # a target with more different fractions is a quantity
+MOST_CLASSES = 200
+
+
+def take_target(
+    table: pd.DataFrame, target: str, drop: Sequence[str] = (), *, name: str = "The table"
+) -> tuple[pd.DataFrame, NDArray[Any]]:
+    """Return the features and the labels of a table.
+
+    Parameters
+    ----------
+    table : DataFrame
+    target : str
+        The column to predict.
+    drop : sequence of str
+        Columns that are no features.
+    name : str
+        What to call the table in errors.
+
+    Returns
+    -------
+    features : DataFrame
+    labels : array of shape (n,)
+
+    Warns
+    -----
+    ColumnWarning
+        If each value of a feature goes with one value of the target: it may hold the answer.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"age": [30, 41], "name": ["x", "y"], "late": ["no", "yes"]})
+    >>> features, labels = take_target(table, "late", drop=["name"])
+    >>> features.columns.tolist(), labels.tolist()
+    (['age'], ['no', 'yes'])
+    """
+    check_columns([target, *drop], table.columns.tolist(), name)
+    labels = take_labels(table[target], target)
+    features = table.drop(columns=[target, *drop])
+    if features.shape[1] == 0:
+        raise InvalidDataError(f"{name} has no column to predict {target!r} from.")
+    codes = pd.factorize(labels)[0]
+    for column in features.columns:
+        if _gives_away(features[column], codes):
+            warn_user(
+                f"Column {column!r} gives the target away: each of its values goes with one value "
+                f"of {target!r}. If it is not known when you decide, leave it out: --drop {column}",
+                ColumnWarning,
+            )
+    return features, labels
+
+
+def take_labels(values: pd.Series[Any], target: str) -> NDArray[Any]:
+    """Return a column as labels, or say why it cannot be a target."""
+    missing = int(values.isna().sum())
+    if missing:
+        raise InvalidDataError(
+            f"The target {target!r} is missing in {missing} of {len(values)} rows, the first of them "
+            f"row {int(values.isna().to_numpy().argmax())} (empty, NA, None, ? and the like count as "
+            "missing). Drop those rows, or write another word for that class."
+        )
+    labels = values.to_numpy(dtype=bool) if pd.api.types.is_bool_dtype(values) else np.array(values)
+    if labels.dtype.kind == "f" and np.all(labels == np.floor(labels)):
+        labels = labels.astype(np.int64)
+    try:
+        classes = pd.unique(labels)
+    except TypeError:
+        raise InvalidDataError(f"The target {target!r} holds lists and not labels.") from None
+    if len(classes) < 2:
+        raise InvalidDataError(
+            f"The target {target!r} holds a single value, {classes[0]!s}, in all {len(labels)} rows: "
+            "there is nothing to tell apart."
+        )
+    if labels.dtype.kind == "f" and len(classes) > MOST_FRACTIONS:
+        raise InvalidDataError(
+            f"The target {target!r} is a quantity ({len(classes)} different numbers such as "
+            f"{labels[0]:g}) and not a class. Cut it into classes first, such as above or below a "
+            "limit."
+        )
+    if len(classes) > MOST_CLASSES or (len(classes) > 2 and len(classes) > len(labels) / 2):
+        raise InvalidDataError(
+            f"The target {target!r} holds {len(classes)} different values in {len(labels)} rows, too "
+            "many to learn a class for each. Group them, or cut a quantity into classes first."
+        )
+    if labels.dtype.kind == "O":
+        labels = labels.astype(str)
+    return labels
+
+
+def _gives_away(values: pd.Series[Any], target: NDArray[np.intp]) -> bool:
+    """Tell whether a feature of few values determines the target; a missing value is a value."""
+    try:
+        codes, distinct = pd.factorize(values, use_na_sentinel=False)
+    except TypeError:  # lists and the like, which the encoder refuses
+        return False
+    if not 2 <= len(distinct) <= len(codes) / 10:
+        return False
+    pairs = np.unique(codes.astype(np.int64) * (int(target.max()) + 1) + target)
+    return len(pairs) == len(distinct)

@@ -1,0 +1,95 @@
+"""Copies across folds are found in every kind of table, and coincidences are left in peace."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from reliablenet.tables import Fold
+from reliablenet.tables.copies import Copies, count_copies
+
+NUMBERS = np.random.default_rng(0).standard_normal((60, 3))
+LABELS = np.arange(60) % 2
+TEXT = pd.DataFrame({"a": [f"word {i}" for i in range(60)], "b": NUMBERS[:, 0]})
+KINDS = {
+    "float64": NUMBERS,
+    "float32": NUMBERS.astype(np.float32),
+    "whole numbers": np.arange(180).reshape(60, 3),
+    "columns first": np.asfortranarray(NUMBERS),
+    "images": NUMBERS.reshape(60, 3, 1, 1),
+    "frame of numbers": pd.DataFrame(NUMBERS).assign(b=range(60)),
+    "frame with text": TEXT,
+    "frame with categories and gaps": TEXT.astype({"a": "category"}).assign(c=[None, 1.5] * 30),
+    "array of objects": TEXT.to_numpy(object),
+    "texts": TEXT["a"].tolist(),
+}
+
+
+def rows(table, numbers):
+    if isinstance(table, pd.DataFrame):
+        return table.iloc[numbers]
+    return [table[i] for i in numbers] if isinstance(table, list) else table[numbers]
+
+
+@pytest.mark.parametrize("table", KINDS.values(), ids=KINDS)
+def test_copies_are_found_in_every_kind_of_table(table):
+    first, second = (
+        Fold(rows(table, range(20)), LABELS[:20]),
+        Fold(rows(table, range(20, 40)), LABELS[20:40]),
+    )
+    again = [3, 7, 25, *range(50, 60)]
+    wrong_label = np.where(np.array(again) == 7, 1 - LABELS[again], LABELS[again])
+    fold = Fold(rows(table, again), wrong_label)
+    assert count_copies(fold, [first, second]) == Copies(n=13, distinct=13, twins=3, copies=2)
+
+
+@given(
+    st.lists(st.integers(0, 5), min_size=1, max_size=20), st.lists(st.integers(0, 5), max_size=20)
+)
+def test_the_count_is_that_of_a_set_of_rows(own, others):
+    fold = Fold(np.array(own, float)[:, None], np.zeros(len(own), int))
+    other = Fold(np.array(others, float).reshape(-1, 1), np.zeros(len(others), int))
+    expected = sum(value in others for value in own)
+    assert count_copies(fold, [other]) == Copies(len(own), len(set(own)), expected, expected)
+
+
+def test_zero_is_zero_with_either_sign():
+    assert (
+        count_copies(Fold(np.array([[-0.0]]), [1]), [Fold(np.array([[0.0]]), np.array([1]))]).copies
+        == 1
+    )
+
+
+def test_what_cannot_be_compared_has_no_copies():
+    matrix = sparse.eye_array(4, format="csr")
+    assert count_copies(Fold(matrix, LABELS[:4]), [Fold(matrix, LABELS[:4])]) == Copies(4, 4, 0, 0)
+    assert count_copies(Fold(NUMBERS, LABELS), []) == Copies(60, 60, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("twins", "copies", "suspicious"),
+    [
+        (0, 0, False),
+        (4, 4, False),
+        (5, 5, True),
+        (100, 95, True),
+        (100, 94, False),
+        (23, 17, False),
+    ],
+)
+def test_a_few_copies_or_many_coincidences_are_no_matter(twins, copies, suspicious):
+    assert Copies(100, 100, twins, copies).suspicious is suspicious
+
+
+def test_where_few_rows_are_different_at_all_copies_are_natural():
+    assert Copies(100, 5, 60, 60).suspicious
+    assert not Copies(100, 4, 60, 60).suspicious
+
+
+def test_rows_without_features_are_left_to_whoever_fits():
+    empty = Fold(np.empty((4, 0)), LABELS[:4])
+    assert count_copies(empty, [empty]) == Copies(4, 4, 0, 0)
