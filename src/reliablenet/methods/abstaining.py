@@ -11,7 +11,7 @@ from reliablenet._checks import check_threshold, parameter_error
 from reliablenet.methods.decisions import Outputs
 from reliablenet.methods.neural import NeuralClassifier
 from reliablenet.tables.folds import Fold
-from reliablenet.training.schedule import Schedule
+from reliablenet.training.schedule import BaseSchedule, Schedule
 from reliablenet.training.stream import Stream
 
 
@@ -74,7 +74,7 @@ class AbstainingClassifier(NeuralClassifier):
         else:  # the learned score may take any value from 0 to 1
             check_threshold("threshold", threshold, type(self).__name__)
 
-    def _schedule(self) -> Schedule:
+    def _schedule(self) -> BaseSchedule:
         return Schedule.erm(self.epochs)
 
     def _fit_folds(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 
 from reliablenet.methods.neural import NeuralClassifier
-from reliablenet.training.schedule import Schedule
+from reliablenet.training.schedule import BaseSchedule, Schedule
 
 
 @dataclass(eq=False, repr=False)
@@ -46,5 +46,5 @@ class ERMClassifier(NeuralClassifier):
     _: KW_ONLY
     epochs: int = 100
 
-    def _schedule(self) -> Schedule:
+    def _schedule(self) -> BaseSchedule:
         return Schedule.erm(self.epochs)

@@ -37,17 +37,14 @@ from reliablenet.risk.surrogate import M1, M2
 from reliablenet.tables.folds import Fold, Folds
 from reliablenet.tables.tabular import TabularEncoder
 from reliablenet.training import ranks
-from reliablenet.training.augmentation import check_augment, check_images
+from reliablenet.training.batches import Rows, check_augment, check_images
 from reliablenet.training.forward import evaluate_logits
-from reliablenet.training.history import History
+from reliablenet.training.history import History, progress
 from reliablenet.training.loop import train
 from reliablenet.training.objective import Objective
 from reliablenet.training.optimisation import Optimisation
-from reliablenet.training.progress import progress
-from reliablenet.training.rows import Rows
-from reliablenet.training.schedule import Schedule
-from reliablenet.training.source import Source, is_source
-from reliablenet.training.stream import Inputs, Stream
+from reliablenet.training.schedule import BaseSchedule, Schedule
+from reliablenet.training.stream import Inputs, Source, Stream, is_source
 
 ARRAY_ROWS, FRAME_ROWS = 2048, 65_536  # encoded together; a column of a frame costs more to begin
 Auto = float | Literal["auto"]  # "auto": what suits the network
@@ -92,7 +89,7 @@ class NeuralClassifier(SelectiveClassifier):
     history_: History = field(init=False)
 
     @abstractmethod
-    def _schedule(self) -> Schedule:
+    def _schedule(self) -> BaseSchedule:
         """Return the schedule to train by."""
 
     def _architecture(self) -> Architecture:
@@ -121,7 +118,7 @@ class NeuralClassifier(SelectiveClassifier):
 
     def _tunes_on_selection(self) -> bool:
         schedule = self._schedule()
-        return self.checkpoint == "selection" or bool(schedule.max_stages or schedule.patience)
+        return self.checkpoint == "selection" or schedule.constrained or schedule.chooses_epochs
 
     def _surrogate(self) -> tuple[float, float]:
         """Return m1 and m2."""

@@ -46,7 +46,7 @@ from reliablenet.tables.piecewise import PiecewiseEncoder
 from reliablenet.tables.tabular import TabularEncoder
 from reliablenet.training.forward import chunk_rows
 from reliablenet.training.history import History
-from reliablenet.training.schedule import Schedule
+from reliablenet.training.schedule import BaseSchedule, schedule_from_dict
 
 FORMAT = "reliablenet-model/1"
 COMMON_MEMBERS = ("manifest.json", "certificate.json", "evidence.safetensors")
@@ -276,7 +276,7 @@ def versions() -> dict[str, str]:
 
 def _plain(value: Any) -> Any:
     """Return a setting as JSON can hold it; what cannot be held is named, not stored."""
-    if isinstance(value, Schedule):
+    if isinstance(value, BaseSchedule):
         return {"schedule": vars(value)}
     if isinstance(value, np.generic):
         return value.item()
@@ -295,7 +295,7 @@ def _settings_from(settings: dict[str, Any]) -> dict[str, Any]:
     result = dict(settings)
     for name, value in settings.items():
         if isinstance(value, dict) and "schedule" in value:
-            result[name] = Schedule(**value["schedule"])
+            result[name] = schedule_from_dict(value["schedule"])
         elif isinstance(value, dict):
             result[name] = None  # a RandomState: it decided the fit and decides nothing any more
     return result

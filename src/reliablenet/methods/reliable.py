@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 
 from reliablenet._checks import parameter_error
-from reliablenet.certificate.planning import certifiable_jcw
 from reliablenet.methods.architectures import NetworkFactory
 from reliablenet.methods.neural import NeuralClassifier
 from reliablenet.risk.surrogate import M1, M2, check_smoothing
 from reliablenet.tables.folds import Fold
-from reliablenet.training.schedule import Schedule
+from reliablenet.training.schedule import BaseSchedule, Schedule
 from reliablenet.training.stream import Stream
 
 
@@ -85,7 +85,7 @@ class ReliableClassifier(NeuralClassifier):
 
     _: KW_ONLY
     network: str | NetworkFactory = "tabular"
-    schedule: str | Schedule = "adaptive"
+    schedule: str | BaseSchedule = "adaptive"
     checkpoint: str = "selection"
     m1: float = M1
     m2: float = M2
@@ -95,7 +95,7 @@ class ReliableClassifier(NeuralClassifier):
     def _check_settings(self) -> None:
         super()._check_settings()
         check_smoothing(0.5, self.m1, self.m2, "ReliableClassifier")
-        if self._schedule().patience is not None and self.checkpoint == "last":
+        if self._schedule().chooses_epochs and self.checkpoint == "last":
             raise parameter_error(
                 "checkpoint",
                 "ReliableClassifier",
@@ -104,11 +104,14 @@ class ReliableClassifier(NeuralClassifier):
                 'Or use schedule="paper".',
             )
 
-    def _schedule(self) -> Schedule:
-        named = {"paper": Schedule.paper, "adaptive": Schedule.adaptive}
+    def _schedule(self) -> BaseSchedule:
+        named: dict[str, Callable[[], BaseSchedule]] = {
+            "paper": Schedule.paper,
+            "adaptive": Schedule.adaptive,
+        }
         if isinstance(self.schedule, str) and self.schedule in named:
             return named[self.schedule]()
-        if not isinstance(self.schedule, Schedule) or self.schedule.max_stages == 0:
+        if not isinstance(self.schedule, BaseSchedule) or not self.schedule.constrained:
             raise parameter_error(
                 "schedule",
                 "ReliableClassifier",
@@ -121,14 +124,11 @@ class ReliableClassifier(NeuralClassifier):
         return None if isinstance(self.threshold, str) else float(self.threshold)
 
     def _aim(self, selection_rows: int) -> float:
-        if self._schedule().patience is None:
-            return self.alpha
-        # rows too few for any certificate still leave something to aim at
-        return certifiable_jcw(selection_rows, self.alpha, self.rho) or self.alpha / 2
+        return self._schedule().aim(self.alpha, self.rho, selection_rows)
 
     def _refits(self) -> bool:
-        adapts = self._schedule().patience is not None
-        return adapts and self.threshold == "certified" and self.history_.chosen().stage == 0
+        free = self._schedule().chooses_epochs and self.threshold == "certified"
+        return free and self.history_.chosen().stage == 0
 
     def _surrogate(self) -> tuple[float, float]:
         return self.m1, self.m2
