@@ -76,7 +76,7 @@ def test_inspect_shows_what_a_model_file_holds(trained, compared, loans, call) -
     text = call("inspect", loans / "model.rnet").stdout
     assert text.startswith("Certified: the model acts on ")
     assert "  numbers              2: debt, member\n" in text
-    assert "  without customer_id  it names the rows" in text
+    assert "  without customer_id  it is called an id" in text
     assert "Pipeline" in call("inspect", loans / "best.rnet").stdout or (
         "ERMClassifier" in call("inspect", loans / "best.rnet").stdout
     )

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 
 import pandas as pd
 import pytest
@@ -14,7 +15,8 @@ from typer.testing import CliRunner
 
 import reliablenet as rn
 from reliablenet.cli.app import app
-from reliablenet.cli.running import Commands
+from reliablenet.cli.running import Commands, notes_on_stderr
+from reliablenet.errors import LeakWarning
 
 COMMAND = [sys.executable, "-m", "reliablenet"]
 
@@ -212,3 +214,11 @@ def test_an_existing_file_survives_a_failure(trained, loans, call, tmp_path) -> 
     assert "bad.csv: line 302 has 2 fields where the header has 6" in result.stderr
     assert out.read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.csv", "d.csv"]
+
+
+def test_a_column_that_gives_the_target_away_comes_with_the_option_that_leaves_it_out(
+    capsys,
+) -> None:
+    with notes_on_stderr():
+        warnings.warn(LeakWarning("Column 'paid' gives the target away.", "paid"), stacklevel=1)
+    assert capsys.readouterr().err == ("note: Column 'paid' gives the target away. (--drop paid)\n")
