@@ -116,10 +116,10 @@ def fit_once(trial: Trial, seed: int, fresh: int = FRESH) -> tuple[bool, float]:
     # refusals are counted, and the same rows serve many trials
     with warnings.catch_warnings(), ledger.closed():
         for category in (
-            rn.NotCertifiedWarning,
-            rn.EmptyCertificateWarning,
-            rn.ConstraintWarning,
-            rn.FoldWarning,
+            rn.errors.NotCertifiedWarning,
+            rn.errors.EmptyCertificateWarning,
+            rn.errors.ConstraintWarning,
+            rn.errors.FoldWarning,
         ):
             warnings.simplefilter("ignore", category)
         model.fit(known.X, known.y)

@@ -45,11 +45,11 @@ def failing(error: Exception) -> typer.Typer:
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (rn.InvalidDataError("the data"), 2),
-        (rn.InvalidParameterError("the setting"), 2),
-        (rn.ModelFileError("the model"), 2),
-        (rn.MissingExtraError("the extra"), 2),
-        (rn.DataFileError("the file"), 5),
+        (rn.errors.InvalidDataError("the data"), 2),
+        (rn.errors.InvalidParameterError("the setting"), 2),
+        (rn.errors.ModelFileError("the model"), 2),
+        (rn.errors.MissingExtraError("the extra"), 2),
+        (rn.errors.DataFileError("the file"), 5),
         (FileNotFoundError(2, "No such file", "x.csv"), 5),
         (PermissionError(13, "Permission denied", "x.csv"), 2),
     ],
@@ -67,10 +67,10 @@ def test_a_bug_of_ours_asks_to_be_reported() -> None:
     assert "reliablenet doctor" in result.stderr
 
 
-@pytest.mark.parametrize("error", [RuntimeError("oops"), rn.InvalidDataError("the data")])
+@pytest.mark.parametrize("error", [RuntimeError("oops"), rn.errors.InvalidDataError("the data")])
 def test_debug_shows_where_it_arose(error) -> None:
     result = CliRunner().invoke(failing(error), ["--debug", "fail"])
-    assert result.exit_code == (2 if isinstance(error, rn.InvalidDataError) else 1)
+    assert result.exit_code == (2 if isinstance(error, rn.errors.InvalidDataError) else 1)
     assert "Traceback (most recent call last)" in result.stderr
     assert "raise error" in result.stderr
 

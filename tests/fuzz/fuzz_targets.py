@@ -341,14 +341,16 @@ CERTIFICATE = {
             "power": float(r.uniform(0.5, 0.95)),
         },
         lambda given, answer: close(
-            rn.certification_power(answer, given["alpha"], given["rho"], given["expected_jcw"])
+            rn.certificate.certification_power(
+                answer, given["alpha"], given["rho"], given["expected_jcw"]
+            )
             >= given["power"],
             1,
         ),
         positive,
     ),
     "certification_power": Target(
-        rn.certification_power,
+        rn.certificate.certification_power,
         lambda r: {
             "n": r.randint(1, 60, size=3),
             "alpha": fraction(r),
@@ -633,13 +635,13 @@ def outputs(network: Any) -> None:
 
 def train_briefly(X: Any, y: Any, **settings: Any) -> Any:
     rows = training.Rows(X, y)
-    brief = rn.Schedule(warmup_epochs=1, epochs_per_stage=1, max_stages=1)
+    brief = rn.training.Schedule(warmup_epochs=1, epochs_per_stage=1, max_stages=1)
     return training.train(training.mlp(3, 2, width=4), rows, rows, schedule=brief, **settings)
 
 
 TRAINING = {
     "JCWConstraint": Target(constrain, constraint, None, real),
-    "Schedule": Target(rn.Schedule, schedule, None, usable),
+    "Schedule": Target(rn.training.Schedule, schedule, None, usable),
     "Optimisation": Target(
         training.Optimisation,
         lambda r: {
@@ -693,7 +695,7 @@ TRAINING = {
 
 # --- methods
 
-QUICK = rn.Schedule(warmup_epochs=1, epochs_per_stage=1, max_stages=1)
+QUICK = rn.training.Schedule(warmup_epochs=1, epochs_per_stage=1, max_stages=1)
 
 
 def fit(kind: Any, X: Any, y: Any, **settings: Any) -> Any:

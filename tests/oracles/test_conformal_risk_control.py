@@ -17,8 +17,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from mapie.risk_control.methods import find_best_predict_param, get_r_hat_plus
 from scipy.stats import betabinom
 

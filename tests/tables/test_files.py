@@ -14,8 +14,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from reliablenet.errors import DataFileError, InvalidDataError, MissingExtraError
 from reliablenet.tables.files import (
