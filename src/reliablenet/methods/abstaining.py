@@ -9,10 +9,8 @@ from sklearn.base import ClassifierMixin
 
 from reliablenet._checks import check_threshold, parameter_error
 from reliablenet.methods.decisions import Outputs
-from reliablenet.methods.neural import NeuralClassifier
-from reliablenet.tables.folds import Fold
+from reliablenet.methods.neural import FoldOrStream, NeuralClassifier
 from reliablenet.training.schedule import BaseSchedule, Schedule
-from reliablenet.training.stream import Stream
 
 
 class _ScoreSetting:
@@ -78,12 +76,7 @@ class AbstainingClassifier(NeuralClassifier):
         return Schedule.erm(self.epochs)
 
     def _fit_folds(
-        self,
-        train_fold: Fold | Stream,
-        selection: Fold | Stream,
-        seed: int,
-        *,
-        keep_selection: bool,
+        self, train_fold: FoldOrStream, selection: FoldOrStream, seed: int, *, keep_selection: bool
     ) -> None:
         self.score_ = vars(self)["score"]
         super()._fit_folds(train_fold, selection, seed, keep_selection=keep_selection)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 from reliablenet._checks import parameter_error
 from reliablenet.methods.architectures import NetworkFactory
-from reliablenet.methods.neural import NeuralClassifier
+from reliablenet.methods.neural import FoldOrStream, NeuralClassifier
 from reliablenet.risk.surrogate import M1, M2, check_smoothing
 from reliablenet.tables.folds import Fold
 from reliablenet.training.schedule import BaseSchedule, Schedule
-from reliablenet.training.stream import Stream
 
 
 @dataclass(eq=False, repr=False)
@@ -120,26 +120,20 @@ class ReliableClassifier(NeuralClassifier):
             )
         return self.schedule
 
-    def _training_threshold(self) -> float | None:
-        return None if isinstance(self.threshold, str) else float(self.threshold)
-
-    def _aim(self, selection_rows: int) -> float:
-        return self._schedule().aim(self.alpha, self.rho, selection_rows)
+    def _constraint(self, selection_rows: int) -> dict[str, Any]:
+        return {
+            "threshold": None if isinstance(self.threshold, str) else float(self.threshold),
+            "aim": self._schedule().aim(self.alpha, self.rho, selection_rows),
+            "m1": self.m1,
+            "m2": self.m2,
+        }
 
     def _refits(self) -> bool:
         free = self._schedule().chooses_epochs and self.threshold == "certified"
         return free and self.history_.chosen().stage == 0
 
-    def _surrogate(self) -> tuple[float, float]:
-        return self.m1, self.m2
-
     def _fit_folds(
-        self,
-        train_fold: Fold | Stream,
-        selection: Fold | Stream,
-        seed: int,
-        *,
-        keep_selection: bool,
+        self, train_fold: FoldOrStream, selection: FoldOrStream, seed: int, *, keep_selection: bool
     ) -> None:
         super()._fit_folds(train_fold, selection, seed, keep_selection=keep_selection)
         self.training_threshold_ = self.history_.threshold

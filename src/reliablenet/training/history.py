@@ -77,7 +77,8 @@ class History:
         Why training ended.
     refitted_rows : int
         Rows of the training and selection folds together, if the network was trained on them anew
-        for ``chosen_epoch`` epochs in the end; else 0.
+        for ``chosen_epoch`` epochs in the end; else 0. The records are of the first fit: a fold that
+        was trained on measures nothing.
     """
 
     alpha: float
@@ -86,6 +87,17 @@ class History:
     chosen_epoch: int = 0
     stopped: str = ""
     refitted_rows: int = 0
+
+    @property
+    def weights_in_use(self) -> str:
+        """One sentence on which fit the weights of the model come from."""
+        if self.refitted_rows:
+            return (
+                f"The weights in use come from a second fit of {self.chosen_epoch} epochs on all "
+                f"{self.refitted_rows:,} training and selection rows; these records are of the first "
+                "fit, which chose the number of epochs."
+            )
+        return f"The weights in use are those of epoch {self.chosen_epoch}."
 
     def frame(self) -> pd.DataFrame:
         """Return one row an epoch, with the columns of `EpochRecord`."""
@@ -193,7 +205,7 @@ class History:
         for axes in (top_left, top_right, bottom_left):
             axes.legend(frameon=False, fontsize=8)
         for axes in (bottom_left, bottom_right):
-            axes.set_xlabel("epoch (grey: warm-up; dotted: weights kept)")
+            axes.set_xlabel("epoch (grey: warm-up; dotted: the one chosen)")
         return figure
 
 
