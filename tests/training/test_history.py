@@ -224,3 +224,18 @@ def test_a_bar_on_standard_error_shows_epoch_and_jcw_against_its_budget(capfd, m
     assert "ReliableClassifier" in err
     assert "2/2" in err
     assert "JCW 0.0123/0.05" in err
+
+
+# Which weights are in use
+
+
+def test_it_says_which_epoch_the_weights_come_from():
+    history = History(0.05, records=[WELL, WELL], chosen_epoch=2)
+    assert history.weights_in_use == "The weights in use are those of epoch 2."
+
+
+def test_it_says_that_the_weights_come_from_a_second_fit_and_the_records_do_not():
+    history = History(0.05, records=[WELL, WELL], chosen_epoch=2, refitted_rows=1234)
+    assert "a second fit of 2 epochs on all 1,234 training and selection" in history.weights_in_use
+    assert "these records are of the first fit" in history.weights_in_use
+    assert History.from_json(history.to_json()).weights_in_use == history.weights_in_use
