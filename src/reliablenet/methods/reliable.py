@@ -32,11 +32,11 @@ class ReliableClassifier(NeuralClassifier):
         For tables an ensemble on quantile bins (`tabular`, `PiecewiseEncoder`) or the paper's network,
         "mlp"; the others are for images. For inputs with more than two axes the first argument of a
         callable is their shape.
-    schedule : "adaptive", "paper" or Schedule
-        See `Schedule`. One that adapts trains the network once more in the end if the threshold is
-        "certified" and the constraint was not needed: on training and selection rows together. It does
-        not where a rule around it, such as a temperature, still computes something on the selection
-        fold.
+    schedule : "adaptive", "paper", AdaptiveSchedule or Schedule
+        See `AdaptiveSchedule` and, for the paper's, `Schedule`. An adaptive one trains the network once
+        more in the end if the threshold is "certified" and the constraint was not needed: on training
+        and selection rows together. It does not where a rule around it, such as a temperature, still
+        computes something on the selection fold.
     checkpoint : {"selection", "last"}
         Which epoch's weights to keep: the lowest selection-fold loss among the epochs that keep the
         budget on the selection fold, or the last.
@@ -66,6 +66,8 @@ class ReliableClassifier(NeuralClassifier):
     threshold_ : float
     certificate_ : Certificate
     history_ : History
+        Of the fit that decided how long to train; ``history_.weights_in_use`` says whether the weights
+        are from it or from a second one.
     training_threshold_ : float
         The threshold at which the constraint acted.
     classes_, network_, encoder_, n_features_in_, feature_names_in_
@@ -115,7 +117,7 @@ class ReliableClassifier(NeuralClassifier):
             raise parameter_error(
                 "schedule",
                 "ReliableClassifier",
-                'be "paper", "adaptive" or a Schedule with at least one stage',
+                'be "paper", "adaptive", or a Schedule or AdaptiveSchedule with at least one stage',
                 self.schedule,
             )
         return self.schedule

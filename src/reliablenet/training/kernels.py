@@ -4,15 +4,11 @@ Each part says what it stands for in public torch and has its bits; the tests co
 that begin with an underscore belong to torch alone, so each is looked up once, here. Where a version of
 torch lacks one, the public way takes its place:
 
-==========================================  ===================================================
-what we use                                 what is done without it
-==========================================  ===================================================
-``torch._fused_adam_``, ``_foreach_add_``,  `ClippedAdam` calls ``clip_grad_norm_``, then
-``_foreach_norm``                           ``Adam.step``
-``torch._foreach_mul_``, ``_foreach_lerp_``  `scale` and `blend` take the tensors one by one
-``aten.threshold_backward``                 `find_chain` finds no chain, and autograd does the work
-hooks of modules and tensors                the same: whoever cannot be seen may be watching
-==========================================  ===================================================
+* without ``_fused_adam_``, ``_foreach_add_`` or ``_foreach_norm`` `ClippedAdam` calls
+  ``clip_grad_norm_``, then ``Adam.step``;
+* without ``_foreach_mul_`` or ``_foreach_lerp_`` `scale` and `blend` take the tensors one by one;
+* without ``aten.threshold_backward``, or where the hooks of a module or a weight cannot be seen,
+  `find_chain` finds no chain, and autograd does the work.
 """
 
 from __future__ import annotations

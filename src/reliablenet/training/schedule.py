@@ -88,7 +88,7 @@ class BaseSchedule(ABC):
     @property
     def constrained(self) -> bool:
         """Whether the constraint may act; if not, this is plain training."""
-        return self.max_stages > 0
+        return bool(self.max_stages)
 
     def stage_of(self, epoch: int) -> int:
         """Return the stage, from 1, that an epoch (from 1) belongs to; 0 is the warm-up."""
@@ -96,7 +96,7 @@ class BaseSchedule(ABC):
         return 0 if constrained <= 0 else 1 + (constrained - 1) // self.epochs_per_stage
 
     def may_keep(self, record: EpochRecord) -> bool:
-        """Tell whether an epoch's weights may be kept: those of a warm-up only if it can be all."""
+        """Tell whether an epoch's weights may be kept; not in a warm-up that stages must follow."""
         return record.stage > 0 or not self.constrained or self.chooses_epochs
 
     def is_better(self, record: EpochRecord, best: EpochRecord) -> bool:
