@@ -35,8 +35,12 @@ from reliablenet.methods.fold_warnings import (
 )
 from reliablenet.methods.held_out import HeldOut
 from reliablenet.methods.inputs import check_labels, check_rows
+from reliablenet.methods.layers import layers
+from reliablenet.methods.ledger import count_uses
 from reliablenet.methods.seen import SeenRows, model_hashes, see_folds
 from reliablenet.metrics import Evaluation, evaluate
+from reliablenet.modelfile import save_layers
+from reliablenet.modelfile.manifest import labels_from_plain, labels_to_plain
 from reliablenet.tables.fold_sizes import fold_counts
 from reliablenet.tables.folds import Fold, Folds
 
@@ -339,9 +343,7 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
 
     def save(self, path: str | Path) -> Path:
         """Write the fitted model to a file that `reliablenet.load` reads; no pickle in it."""
-        from reliablenet.methods.persistence import save
-
-        return save(self, path)
+        return save_layers(layers(self), path)
 
     # How it is done.
 
@@ -428,3 +430,33 @@ class SelectiveClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         self.certificate_ = certificate
         acts = certificate.certified or self._acts_uncertified
         self.threshold_ = certificate.threshold if acts else math.inf
+
+    # What a file holds of it (`reliablenet.modelfile.registry.StoredMethod`).
+
+    def _learned(self) -> dict[str, Any]:
+        names = getattr(self, "feature_names_in_", None)
+        return {
+            "classes": labels_to_plain(self.classes_),
+            "n_features": getattr(self, "n_features_in_", None),
+            "feature_names": None if names is None else [str(name) for name in names],
+            "selection_threshold": str(self.selection_threshold_),  # may be inf, which JSON lacks
+            "temperature": None,  # of a rule that has none; the format wants an entry
+        }
+
+    def _relearn(self, learned: dict[str, Any]) -> None:
+        self.classes_ = labels_from_plain(learned["classes"])
+        if learned["n_features"] is not None:
+            self.n_features_in_ = learned["n_features"]
+        if learned["feature_names"] is not None:
+            self.feature_names_in_ = np.array(learned["feature_names"], dtype=object)
+        self.selection_threshold_ = float(learned["selection_threshold"])
+        self.threshold_ = math.inf
+
+    def _restore_proof(self, certificate: Certificate, evidence: bytes, seen: bytes | None) -> None:
+        self._adopt(certificate)
+        self.evidence_ = Evidence.from_bytes(evidence)
+        self.evidence_.check(certificate, len(self.classes_))
+        self.seen_ = None if seen is None else SeenRows.from_bytes(seen)
+        if self.seen_ is not None and certificate.provenance is not None:
+            # the file's certificate counts among those of this process
+            count_uses(self.seen_.certified, certificate.provenance.model)

@@ -33,6 +33,7 @@ from reliablenet.methods.decisions import Outputs
 from reliablenet.methods.evidence import fingerprint
 from reliablenet.methods.fit_folds import FitFolds
 from reliablenet.methods.fold_warnings import warn_of_missing_classes
+from reliablenet.modelfile.network import NetworkParts
 from reliablenet.risk.surrogate import M1, M2
 from reliablenet.tables.folds import Fold, Folds
 from reliablenet.tables.tabular import TabularEncoder
@@ -399,6 +400,17 @@ class NeuralClassifier(SelectiveClassifier):
         bins = [] if self.encoder_ is None else self.encoder_.bins_
         factory = self._architecture().factory
         return build_network(factory, shape, bins, outputs, len(self.classes_), seed, owner)
+
+    def _network_parts(self) -> NetworkParts:
+        state = self.network_.state_dict()
+        return NetworkParts(state, self.encoder_, self.history_, self.input_shape_)
+
+    def _restore_network(self, parts: NetworkParts) -> None:
+        self.encoder_, self.history_ = parts.encoder, parts.history
+        self.input_shape_ = parts.input_shape
+        self.network_ = self._build_network(seed=0)
+        self.network_.load_state_dict(parts.weights)
+        self.network_.to(self.device).eval()
 
     def _as_if_stopped_here(self) -> dict[str, Any]:
         """Return what a callback needs to try the network in mid-training; it defers every row."""

@@ -8,12 +8,15 @@ from reliablenet._checks import parameter_error
 from reliablenet.certificate.planning import certifiable_jcw
 from reliablenet.methods.architectures import NetworkFactory
 from reliablenet.methods.neural import NeuralClassifier
+from reliablenet.modelfile import stored_as
+from reliablenet.modelfile.network import NetworkParts
 from reliablenet.risk.surrogate import M1, M2, check_smoothing
 from reliablenet.tables.folds import Fold
 from reliablenet.training.schedule import Schedule
 from reliablenet.training.stream import Stream
 
 
+@stored_as("network")
 @dataclass(eq=False, repr=False)
 class ReliableClassifier(NeuralClassifier):
     """A network trained so that it is rarely confident and wrong, with a certified rule to act.
@@ -143,6 +146,10 @@ class ReliableClassifier(NeuralClassifier):
     ) -> None:
         super()._fit_folds(train_fold, selection, seed, keep_selection=keep_selection)
         self.training_threshold_ = self.history_.threshold
+
+    def _restore_network(self, parts: NetworkParts) -> None:
+        super()._restore_network(parts)
+        self.training_threshold_ = parts.history.threshold
 
     def _selection_threshold(self, selection: Fold) -> float:
         return self.training_threshold_

@@ -216,6 +216,10 @@ class WrappingClassifier(SelectiveClassifier):
             return Outputs(self._columns(outputs.proba), outputs.score)
         return Outputs(self._columns(as_array(model.predict_proba(X)), _num_samples(X)))
 
+    def _relearn(self, learned: dict[str, Any]) -> None:
+        super()._relearn(learned)
+        self.estimator_ = self.estimator
+
     def _columns(self, proba: NDArray[Any], rows: int | None = None) -> NDArray[np.float64]:
         """Return checked probabilities with one column for each of our classes."""
         owner = f"{type(self.estimator_).__name__} in {type(self).__name__}"
