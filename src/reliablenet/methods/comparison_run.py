@@ -25,7 +25,7 @@ from reliablenet.methods.choice import share_rho
 from reliablenet.methods.comparison import Comparison
 from reliablenet.methods.deep_gamblers import DeepGamblersClassifier
 from reliablenet.methods.erm import ERMClassifier
-from reliablenet.methods.fold_warnings import warn_of_reuse
+from reliablenet.methods.held_out import warn_of_reuse
 from reliablenet.methods.inputs import check_labels
 from reliablenet.methods.ledger import count_uses
 from reliablenet.methods.method_result import MethodResult

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 
 from reliablenet._checks import parameter_error
 from reliablenet.certificate.planning import certifiable_jcw
 from reliablenet.methods.architectures import NetworkFactory
 from reliablenet.methods.neural import NeuralClassifier
 from reliablenet.modelfile import stored_as
-from reliablenet.modelfile.network import NetworkParts
 from reliablenet.risk.surrogate import M1, M2, check_smoothing
 from reliablenet.tables.folds import Fold
 from reliablenet.training.schedule import Schedule
-from reliablenet.training.stream import Stream
 
 
 @stored_as("network")
@@ -93,8 +91,6 @@ class ReliableClassifier(NeuralClassifier):
     m1: float = M1
     m2: float = M2
 
-    training_threshold_: float = field(init=False)
-
     def _check_settings(self) -> None:
         super()._check_settings()
         check_smoothing(0.5, self.m1, self.m2, "ReliableClassifier")
@@ -136,20 +132,10 @@ class ReliableClassifier(NeuralClassifier):
     def _surrogate(self) -> tuple[float, float]:
         return self.m1, self.m2
 
-    def _fit_folds(
-        self,
-        train_fold: Fold | Stream,
-        selection: Fold | Stream,
-        seed: int,
-        *,
-        keep_selection: bool,
-    ) -> None:
-        super()._fit_folds(train_fold, selection, seed, keep_selection=keep_selection)
-        self.training_threshold_ = self.history_.threshold
-
-    def _restore_network(self, parts: NetworkParts) -> None:
-        super()._restore_network(parts)
-        self.training_threshold_ = parts.history.threshold
+    @property
+    def training_threshold_(self) -> float:
+        """The threshold at which the constraint acted."""
+        return self.history_.threshold
 
     def _selection_threshold(self, selection: Fold) -> float:
         return self.training_threshold_
