@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import reliablenet as rn
+from reliablenet.errors import InvalidParameterError, ModelFileError
 from reliablenet.modelfile.manifest import (
     FORMAT,
     from_plain,
@@ -19,6 +20,7 @@ from reliablenet.modelfile.manifest import (
     versions,
     with_manifest,
 )
+from reliablenet.training import Schedule
 
 
 @pytest.mark.parametrize(
@@ -41,7 +43,7 @@ def test_settings_come_back_or_are_named(setting, stored, restored) -> None:
 
 
 def test_a_schedule_comes_back() -> None:
-    schedule = rn.Schedule(warmup_epochs=3, epochs_per_stage=2, max_stages=2)
+    schedule = Schedule(warmup_epochs=3, epochs_per_stage=2, max_stages=2)
     stored = json.loads(json.dumps(to_plain({"schedule": schedule})))
     assert from_plain(stored) == {"schedule": schedule}
 
@@ -57,11 +59,11 @@ def test_labels_come_back_with_their_type(labels) -> None:
 
 
 def test_other_labels_are_refused() -> None:
-    with pytest.raises(rn.InvalidParameterError, match=r"got \['NoneType', 'str'\]"):
+    with pytest.raises(InvalidParameterError, match=r"got \['NoneType', 'str'\]"):
         labels_to_plain(np.array(["a", None], object))
-    with pytest.raises(rn.InvalidParameterError, match="all texts, numbers or booleans"):
+    with pytest.raises(InvalidParameterError, match="all texts, numbers or booleans"):
         labels_to_plain(np.array(["2020-01-01"], "datetime64[D]"))
-    with pytest.raises(rn.ModelFileError, match="'M8' are refused"):
+    with pytest.raises(ModelFileError, match="'M8' are refused"):
         labels_from_plain({"dtype": "M8", "values": [0]})
 
 
@@ -69,10 +71,10 @@ def test_a_manifest_names_the_hash_of_each_member() -> None:
     members = with_manifest({"format": FORMAT, "versions": versions()}, {"a": b"one", "b": b"two"})
     assert list(members) == ["manifest.json", "a", "b"]
     assert set(read_manifest(members, "m.rnet")["sha256"]) == {"a", "b"}
-    with pytest.raises(rn.ModelFileError, match=r"m.rnet was altered: b does not match its hash"):
+    with pytest.raises(ModelFileError, match=r"m.rnet was altered: b does not match its hash"):
         read_manifest({**members, "b": b"three"}, "m.rnet")
     other = with_manifest({"format": "reliablenet-model/9"}, {})
-    with pytest.raises(rn.ModelFileError, match="has the format 'reliablenet-model/9'; we read"):
+    with pytest.raises(ModelFileError, match="has the format 'reliablenet-model/9'; we read"):
         read_manifest(other, "m.rnet")
 
 

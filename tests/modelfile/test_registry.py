@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import reliablenet as rn
+from reliablenet.errors import InvalidParameterError, ModelFileError
 from reliablenet.modelfile import registry, stored_as
 from reliablenet.tables import TabularEncoder
 
@@ -49,7 +50,7 @@ def test_this_room_alone_knows_no_method_and_load_brings_them(tmp_path) -> None:
         "import sys, reliablenet as rn, reliablenet.modelfile as room\n"
         "assert 'reliablenet.methods' not in sys.modules\n"
         "try: room.load(sys.argv[1])\n"
-        "except rn.ModelFileError as error: print(error)\n"
+        "except rn.errors.ModelFileError as error: print(error)\n"
         "print(type(rn.load(sys.argv[1])).__name__)"
     )
     run = [sys.executable, "-c", code, str(path)]
@@ -58,10 +59,10 @@ def test_this_room_alone_knows_no_method_and_load_brings_them(tmp_path) -> None:
 
 
 def test_a_rule_cannot_stand_where_a_network_must_and_the_other_way_round() -> None:
-    with pytest.raises(rn.ModelFileError, match=r"m.rnet holds a 'ERMClassifier', which we do not"):
+    with pytest.raises(ModelFileError, match=r"m.rnet holds a 'ERMClassifier', which we do not"):
         registry.find_class("ERMClassifier", "rule", "m.rnet")
     for name in ("CertifiedThreshold", "Evil", None, ["ERMClassifier"], {}):
-        with pytest.raises(rn.ModelFileError, match="which we do not know here"):
+        with pytest.raises(ModelFileError, match="which we do not know here"):
             registry.find_class(name, "network", "m.rnet")
 
 
@@ -74,9 +75,7 @@ def test_a_subclass_inside_a_rule_is_refused_when_it_is_saved(tmp_path) -> None:
     mine.__dict__.update(fitted.estimator_.__dict__)
     changed = copy.copy(fitted)
     changed.estimator_ = mine
-    with pytest.raises(
-        rn.InvalidParameterError, match=r"save knows \[.*\]; got Mine, which has no"
-    ):
+    with pytest.raises(InvalidParameterError, match=r"save knows \[.*\]; got Mine, which has no"):
         changed.save(tmp_path / "m.rnet")
     assert list(tmp_path.iterdir()) == []
 
@@ -106,8 +105,6 @@ def test_a_method_of_ones_own_enters_itself_and_tells_what_it_has_learned(tmp_pa
 
 @pytest.mark.usefixtures("own_registry")
 def test_a_name_that_is_taken_is_refused() -> None:
-    with pytest.raises(
-        rn.InvalidParameterError, match=r"'ERMClassifier' is that of .*methods\.erm"
-    ):
+    with pytest.raises(InvalidParameterError, match=r"'ERMClassifier' is that of .*methods\.erm"):
         stored_as("network")(type("ERMClassifier", (), {}))
     assert registry.find_class("ERMClassifier", "network", "") is rn.ERMClassifier

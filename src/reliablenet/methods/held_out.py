@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import load as load_arrays
-from safetensors.numpy import save as save_arrays
+from safetensors.numpy import load as load_arrays, save as save_arrays
 
 from reliablenet._checks import check_finite
 from reliablenet._warn import warn_user

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import torch
-from safetensors.torch import load as load_tensors
-from safetensors.torch import save as save_tensors
+from safetensors.torch import load as load_tensors, save as save_tensors
 from torch import Tensor, nn
 
 from reliablenet.errors import InvalidParameterError, ModelFileError
