@@ -29,7 +29,7 @@ def main(folder: Path = DOCS / "images") -> None:
 
 def draw_decisions() -> Figure:
     """Draw how often a model is right and wrong by confidence, and where it may act."""
-    band = SyntheticBand(seed=0)
+    band = SyntheticBand(random_state=0)
     past, held_out = band.sample(5000), band.sample(3000)
     model = HistGradientBoostingClassifier(random_state=0).fit(past.X, past.y)
     proba = model.predict_proba(held_out.X)

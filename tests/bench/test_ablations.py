@@ -9,7 +9,7 @@ from reliablenet.tables import PiecewiseEncoder
 from reliablenet.training.schedule import Schedule
 
 SHORT = Schedule(warmup_epochs=2, epochs_per_stage=2, max_stages=1, patience=1)
-BAND = SyntheticBand(seed=0).sample(2000)
+BAND = SyntheticBand(random_state=0).sample(2000)
 
 
 def traits(model):

@@ -716,7 +716,7 @@ def settings(random: Random, **more: Any) -> Arguments:
 
 
 def fitted() -> Any:
-    band = SyntheticBand(seed=0, dimension=3).sample(200)
+    band = SyntheticBand(random_state=0, dimension=3).sample(200)
     return rn.CertifiedThreshold(LogisticRegression(), alpha=0.4, random_state=0).fit(
         band.X, band.y
     )

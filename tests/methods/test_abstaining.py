@@ -18,7 +18,7 @@ import reliablenet as rn
 from reliablenet.datasets import SyntheticBand
 from reliablenet.training import Network
 
-DRAW = SyntheticBand(seed=0)
+DRAW = SyntheticBand(random_state=0)
 BAND, FRESH = DRAW.sample(1500), DRAW.sample(1000)
 
 each = pytest.mark.parametrize("kind", ABSTAINING)

@@ -20,7 +20,7 @@ from reliablenet.methods.seen import fingerprint
 from reliablenet.report import model_page
 from reliablenet.tables.copies import hash_rows
 
-BAND = SyntheticBand(seed=0)
+BAND = SyntheticBand(random_state=0)
 PAST, FRESH = BAND.sample(1500), BAND.sample(1000)
 PERSON = np.arange(1000) // 4
 

@@ -26,7 +26,7 @@ from reliablenet.modelfile.save_load import MEMBERS, SEEN
 from reliablenet.tables import Fold, TabularEncoder
 from reliablenet.tables.files import read_table
 
-BAND = SyntheticBand(seed=0)
+BAND = SyntheticBand(random_state=0)
 PAST, FRESH = BAND.sample(1500), BAND.sample(800)
 REFUSED = "rows were given to `fit` already, row {} among them"
 

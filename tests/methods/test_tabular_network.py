@@ -119,7 +119,7 @@ def test_settings_of_the_optimiser_are_the_networks_own_unless_given():
 
 
 def test_a_dataset_is_trained_on_without_the_refit():
-    rows = SyntheticBand(seed=0).sample(1200)
+    rows = SyntheticBand(random_state=0).sample(1200)
     X, y = torch.from_numpy(rows.X).float(), torch.from_numpy(rows.y)
     cuts = [slice(0, 800), slice(800, 1000), slice(1000, 1200)]
     parts = [torch.utils.data.TensorDataset(X[cut], y[cut]) for cut in cuts]

@@ -41,12 +41,12 @@ KILLED_IN = 6
 
 
 def rows(n: int) -> TensorDataset:
-    sample = SyntheticBand(seed=0, dimension=5).sample(n)
+    sample = SyntheticBand(random_state=0, dimension=5).sample(n)
     return TensorDataset(torch.from_numpy(sample.X).float(), torch.from_numpy(sample.y))
 
 
 def folds() -> dict[str, TensorDataset]:
-    band = SyntheticBand(seed=1, dimension=5)
+    band = SyntheticBand(random_state=1, dimension=5)
     names = ("selection", "certification")
     samples = {name: band.sample(400) for name in names}
     return {

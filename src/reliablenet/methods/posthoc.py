@@ -47,7 +47,7 @@ class CertifiedThreshold(WrappingClassifier):
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from reliablenet.datasets import SyntheticBand
-    >>> band = SyntheticBand(seed=0)
+    >>> band = SyntheticBand(random_state=0)
     >>> past, held_out = band.sample(2000), band.sample(2000)
     >>> model = LogisticRegression().fit(past.X, past.y)
     >>> clf = CertifiedThreshold(model, alpha=0.05).fit(held_out.X, held_out.y)
@@ -83,7 +83,7 @@ class ConfidenceThreshold(WrappingClassifier):
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from reliablenet.datasets import SyntheticBand
-    >>> rows = SyntheticBand(seed=0).sample(4000)
+    >>> rows = SyntheticBand(random_state=0).sample(4000)
     >>> import warnings
     >>> with warnings.catch_warnings(action="ignore"):  # no certificate, as is to be expected
     ...     clf = ConfidenceThreshold(LogisticRegression(), random_state=0).fit(rows.X, rows.y)
@@ -124,7 +124,7 @@ class ConformalRiskControl(WrappingClassifier):
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from reliablenet.datasets import SyntheticBand
-    >>> band = SyntheticBand(seed=0)
+    >>> band = SyntheticBand(random_state=0)
     >>> rows, fresh = band.sample(4000), band.sample(100_000)
     >>> import warnings
     >>> with warnings.catch_warnings(action="ignore"):  # no certificate, as is to be expected
