@@ -23,10 +23,10 @@ import reliablenet as rn
 from reliablenet.datasets import load_dataset
 from reliablenet.methods.architectures import Architecture
 from reliablenet.tables import PiecewiseEncoder, TabularEncoder
-from reliablenet.training import BatchEnsemble, run, tabular
-from reliablenet.training.descent import ClippedAdam
+from reliablenet.training import BatchEnsemble, loop, tabular
+from reliablenet.training.kernels import ClippedAdam
 from reliablenet.training.objective import Objective
-from reliablenet.training.schedule import Schedule
+from reliablenet.training.schedule import BaseSchedule
 
 RESULTS = Path(__file__).with_name("default_tried_results.json")
 DATASETS = {  # seeds and budget
@@ -125,9 +125,9 @@ class Changed(rn.ReliableClassifier):
     def _objective(self) -> Objective:
         return Smoothed() if self.change.startswith("label") else super()._objective()
 
-    def _schedule(self) -> Schedule:
-        full = super()._schedule()  # the constraint is not needed with a certified threshold
-        return Schedule.erm(full.warmup_epochs, full.patience)
+    def _schedule(self) -> BaseSchedule:
+        # the constraint is not needed with a certified threshold
+        return replace(super()._schedule(), max_stages=0)
 
     def _architecture(self) -> Architecture:
         named = super()._architecture()
@@ -153,7 +153,7 @@ def try_change(name: str, seed: int, alpha: float, change: str) -> tuple[float, 
     folds = load_dataset(name, seed).folds
     optimiser: Any = CosineAdam if change.startswith("cosine") else ClippedAdam
     CosineAdam.total = COSINE_EPOCHS * math.ceil(len(folds.train) / 256)
-    run.ClippedAdam = optimiser
+    loop.ClippedAdam = optimiser
     model = Changed(alpha=alpha, change=change, random_state=seed, verbose=False)
     began = time.process_time()
     model.fit(

@@ -42,7 +42,7 @@ from reliablenet.metrics import evaluate, risk_coverage_curve
 from reliablenet.risk.surrogate import M1, M2
 from reliablenet.tables import TabularEncoder
 from reliablenet.training import Objective, Rows, Schedule, train
-from reliablenet.training.run import Run, Settings
+from reliablenet.training.loop import Run, Settings
 
 RESULTS = Path(__file__).with_name("results.json")
 PACKAGES = ("torch", "numpy", "scikit-learn", "cooper-optim", "MAPIE", "skorch")

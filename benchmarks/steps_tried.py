@@ -17,8 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reliablenet.risk.fused import cross_entropy_gradient
-from reliablenet.training.dense import find_chain
-from reliablenet.training.descent import ClippedAdam
+from reliablenet.training.kernels import ClippedAdam, find_chain
 from reliablenet.training.networks import mlp
 
 RESULTS = Path(__file__).with_name("steps_tried_results.json")

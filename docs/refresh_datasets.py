@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from reliablenet._colours import COLOURS
 from reliablenet.datasets import Dataset, SyntheticBand, load_dataset
 from reliablenet.datasets.cifar10 import CLASSES
-from reliablenet.metrics.curves import COLOURS
 from reliablenet.tables import Fold
 
 PAGE = Path(__file__).with_name("datasets.md")

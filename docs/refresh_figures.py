@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import reliablenet as rn
+from reliablenet._colours import COLOURS
 from reliablenet.bench import Store, load_profile
 from reliablenet.bench.tables import results_frame
 from reliablenet.datasets import SyntheticBand
-from reliablenet.metrics.curves import COLOURS
 
 DOCS = Path(__file__).parent
 BLUE, ORANGE, GREEN = COLOURS

@@ -9,11 +9,9 @@ from sklearn.base import ClassifierMixin
 
 from reliablenet._checks import check_threshold, parameter_error
 from reliablenet.methods.decisions import Outputs
-from reliablenet.methods.neural import NeuralClassifier
+from reliablenet.methods.neural import FoldOrStream, NeuralClassifier
 from reliablenet.modelfile.network import NetworkParts
-from reliablenet.tables.folds import Fold
-from reliablenet.training.schedule import Schedule
-from reliablenet.training.stream import Stream
+from reliablenet.training.schedule import BaseSchedule, Schedule
 
 
 class _ScoreSetting:
@@ -75,16 +73,11 @@ class AbstainingClassifier(NeuralClassifier):
         else:  # the learned score may take any value from 0 to 1
             check_threshold("threshold", threshold, type(self).__name__)
 
-    def _schedule(self) -> Schedule:
+    def _schedule(self) -> BaseSchedule:
         return Schedule.erm(self.epochs)
 
     def _fit_folds(
-        self,
-        train_fold: Fold | Stream,
-        selection: Fold | Stream,
-        seed: int,
-        *,
-        keep_selection: bool,
+        self, train_fold: FoldOrStream, selection: FoldOrStream, seed: int, *, keep_selection: bool
     ) -> None:
         self.score_ = vars(self)["score"]
         super()._fit_folds(train_fold, selection, seed, keep_selection=keep_selection)

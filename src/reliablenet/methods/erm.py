@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 
 from reliablenet.methods.neural import NeuralClassifier
 from reliablenet.modelfile import stored_as
-from reliablenet.training.schedule import Schedule
+from reliablenet.training.schedule import BaseSchedule, Schedule
 
 
 @stored_as("network")
@@ -48,5 +48,5 @@ class ERMClassifier(NeuralClassifier):
     _: KW_ONLY
     epochs: int = 100
 
-    def _schedule(self) -> Schedule:
+    def _schedule(self) -> BaseSchedule:
         return Schedule.erm(self.epochs)

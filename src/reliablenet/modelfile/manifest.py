@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from reliablenet._version import __version__
 from reliablenet.errors import InvalidParameterError, ModelFileError
 from reliablenet.modelfile.archive import sha256
-from reliablenet.training.schedule import Schedule
+from reliablenet.training.schedule import BaseSchedule, schedule_from_dict
 
 FORMAT = "reliablenet-model/1"
 MANIFEST = "manifest.json"
@@ -51,7 +51,7 @@ def versions() -> dict[str, str]:
 
 def to_plain(value: Any) -> Any:
     """Return a setting as JSON can hold it; what cannot be held is named, not stored."""
-    if isinstance(value, Schedule):
+    if isinstance(value, BaseSchedule):
         return {"schedule": vars(value)}
     if isinstance(value, np.generic):
         return value.item()
@@ -71,7 +71,7 @@ def from_plain(settings: dict[str, Any]) -> dict[str, Any]:
     result = dict(settings)
     for name, value in settings.items():
         if isinstance(value, dict) and "schedule" in value:
-            result[name] = Schedule(**value["schedule"])
+            result[name] = schedule_from_dict(value["schedule"])
         elif isinstance(value, dict):
             result[name] = None  # a RandomState: it decided the fit and decides nothing any more
     return result

@@ -9,9 +9,9 @@ from torch import nn
 
 from reliablenet.errors import InvalidParameterError
 from reliablenet.training import Optimisation, Schedule, train
-from reliablenet.training.averaging import WeightAverage
-from reliablenet.training.descent import ClippedAdam
 from reliablenet.training.forward import evaluate_logits
+from reliablenet.training.kernels import ClippedAdam
+from reliablenet.training.optimisation import WeightAverage
 
 
 def test_the_average_is_the_sum_that_its_weights_say():

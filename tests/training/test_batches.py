@@ -7,7 +7,7 @@ import torch
 
 from reliablenet.errors import InvalidParameterError
 from reliablenet.training import Optimisation, Rows, Schedule, cnn5, train
-from reliablenet.training.augmentation import AUGMENTATIONS, augment_images, crop, flip
+from reliablenet.training.batches import AUGMENTATIONS, augment_images, crop, flip
 
 EPOCHS = 4
 

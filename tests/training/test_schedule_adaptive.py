@@ -11,10 +11,9 @@ import torch
 
 from reliablenet.errors import InvalidParameterError
 from reliablenet.risk import psi, violation
-from reliablenet.training import Optimisation, Rows, Schedule, tabular, train
-from reliablenet.training.adaptation import steered_multiplier
+from reliablenet.training import AdaptiveSchedule, Optimisation, Rows, Schedule, tabular, train
 from reliablenet.training.forward import evaluate_logits
-from reliablenet.training.thresholds import training_threshold
+from reliablenet.training.schedule import steered_multiplier, training_threshold
 
 ADAPTIVE = replace(Schedule.adaptive(), patience=3)
 FAST = Optimisation(batch_size=128, learning_rate=5e-3, averaging=0.9)
@@ -193,13 +192,15 @@ def test_a_network_that_is_never_wrong_needs_nothing():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"patience": 0}, "`patience` of Schedule"),
-        ({"patience": 2, "warmup_epochs": 0}, "be at least 1 without stages or with patience"),
+        ({"patience": 0}, "`patience` of AdaptiveSchedule must be a whole number of at least 1"),
+        ({"patience": None}, "`patience` of AdaptiveSchedule"),
+        ({"warmup_epochs": 0}, "`warmup_epochs` of AdaptiveSchedule must be .* at least 1"),
+        ({"tau": 2.0}, "`tau` of AdaptiveSchedule"),
     ],
 )
 def test_bad_settings_are_refused(settings, message):
     with pytest.raises(InvalidParameterError, match=message):
-        Schedule(**settings)
+        AdaptiveSchedule(**settings)
 
 
 def test_the_last_weights_cannot_be_kept(run):
