@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 from reliablenet._checks import check_threshold, parameter_error
 from reliablenet.methods.decisions import Outputs
 from reliablenet.methods.neural import FoldOrStream, NeuralClassifier
+from reliablenet.modelfile.network import NetworkParts
 from reliablenet.training.schedule import BaseSchedule, Schedule
 
 
@@ -80,6 +81,10 @@ class AbstainingClassifier(NeuralClassifier):
     ) -> None:
         self.score_ = vars(self)["score"]
         super()._fit_folds(train_fold, selection, seed, keep_selection=keep_selection)
+
+    def _restore_network(self, parts: NetworkParts) -> None:
+        self.score_ = vars(self)["score"]
+        super()._restore_network(parts)
 
     def _outputs(self, X: Any) -> Outputs:
         outputs = super()._outputs(X)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 
 from reliablenet.methods.neural import NeuralClassifier
+from reliablenet.modelfile import stored_as
 from reliablenet.training.schedule import BaseSchedule, Schedule
 
 
+@stored_as("network")
 @dataclass(eq=False, repr=False)
 class ERMClassifier(NeuralClassifier):
     """Plain empirical risk minimisation, with the same rule, certificate and contract.

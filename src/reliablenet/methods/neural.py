@@ -13,9 +13,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 from sklearn.callback import with_callbacks
-from sklearn.utils import check_random_state
 from torch import Tensor, nn
 
 from reliablenet._checks import parameter_error
@@ -30,9 +28,9 @@ from reliablenet.methods.architectures import (
 )
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.decisions import Outputs
-from reliablenet.methods.evidence import fingerprint
-from reliablenet.methods.fit_folds import FitFolds
-from reliablenet.methods.fold_warnings import warn_of_missing_classes
+from reliablenet.methods.inputs import FitFolds, warn_of_missing_classes
+from reliablenet.methods.seen import fingerprint
+from reliablenet.modelfile.network import NetworkParts
 from reliablenet.tables.folds import Fold, Folds
 from reliablenet.tables.tabular import TabularEncoder
 from reliablenet.training import ranks
@@ -218,7 +216,7 @@ class NeuralClassifier(SelectiveClassifier):
                 expected = f"be given: no fold can be cut from a {type(X).__name__}"
                 raise parameter_error(name, "fit", expected, None)
         self._check_settings()
-        random = ranks.from_first(check_random_state(self.random_state))
+        random = self._random()
         rows = Stream(X, "X", device=self.device)
         self.classes_ = np.arange(rows.count_classes())
         if not isinstance(self.threshold, str):
@@ -237,11 +235,8 @@ class NeuralClassifier(SelectiveClassifier):
         self._fix_rule(FitFolds(folds, np.full(len(folds.certification), -1), "row"), "")
         return self
 
-    def _begin(
-        self, X: Any, y: Any, classes: NDArray[Any] | None = None
-    ) -> tuple[Any, NDArray[Any], np.random.RandomState]:
-        rows, labels, random = super()._begin(X, y, classes)
-        return rows, labels, ranks.from_first(random)  # all ranks cut the same folds
+    def _random(self) -> np.random.RandomState:
+        return ranks.from_first(super()._random())  # all ranks cut the same folds
 
     def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
         if not is_source(X):
@@ -375,6 +370,17 @@ class NeuralClassifier(SelectiveClassifier):
         bins = [] if self.encoder_ is None else self.encoder_.bins_
         factory = self._architecture().factory
         return build_network(factory, shape, bins, outputs, len(self.classes_), seed, owner)
+
+    def _network_parts(self) -> NetworkParts:
+        state = self.network_.state_dict()
+        return NetworkParts(state, self.encoder_, self.history_, self.input_shape_)
+
+    def _restore_network(self, parts: NetworkParts) -> None:
+        self.encoder_, self.history_ = parts.encoder, parts.history
+        self.input_shape_ = parts.input_shape
+        self.network_ = self._build_network(seed=0)
+        self.network_.load_state_dict(parts.weights)
+        self.network_.to(self.device).eval()
 
     def _as_if_stopped_here(self) -> dict[str, Any]:
         """Return what a callback needs to try the network in mid-training; it defers every row."""

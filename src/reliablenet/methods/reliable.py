@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from reliablenet._checks import parameter_error
 from reliablenet.methods.architectures import NetworkFactory
-from reliablenet.methods.neural import FoldOrStream, NeuralClassifier
+from reliablenet.methods.neural import NeuralClassifier
+from reliablenet.modelfile import stored_as
 from reliablenet.risk.surrogate import M1, M2, check_smoothing
 from reliablenet.tables.folds import Fold
 from reliablenet.training.schedule import BaseSchedule, Schedule
 
 
+@stored_as("network")
 @dataclass(eq=False, repr=False)
 class ReliableClassifier(NeuralClassifier):
     """A network trained so that it is rarely confident and wrong, with a certified rule to act.
@@ -92,8 +94,6 @@ class ReliableClassifier(NeuralClassifier):
     m1: float = M1
     m2: float = M2
 
-    training_threshold_: float = field(init=False)
-
     def _check_settings(self) -> None:
         super()._check_settings()
         check_smoothing(0.5, self.m1, self.m2, "ReliableClassifier")
@@ -134,11 +134,10 @@ class ReliableClassifier(NeuralClassifier):
         free = self._schedule().chooses_epochs and self.threshold == "certified"
         return free and self.history_.chosen().stage == 0
 
-    def _fit_folds(
-        self, train_fold: FoldOrStream, selection: FoldOrStream, seed: int, *, keep_selection: bool
-    ) -> None:
-        super()._fit_folds(train_fold, selection, seed, keep_selection=keep_selection)
-        self.training_threshold_ = self.history_.threshold
+    @property
+    def training_threshold_(self) -> float:
+        """The threshold at which the constraint acted."""
+        return self.history_.threshold
 
     def _selection_threshold(self, selection: Fold) -> float:
         return self.training_threshold_

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import check_random_state
@@ -25,7 +23,7 @@ from reliablenet.methods.choice import share_rho
 from reliablenet.methods.comparison import Comparison
 from reliablenet.methods.deep_gamblers import DeepGamblersClassifier
 from reliablenet.methods.erm import ERMClassifier
-from reliablenet.methods.fold_warnings import warn_of_reuse
+from reliablenet.methods.held_out import warn_of_reuse
 from reliablenet.methods.inputs import check_labels
 from reliablenet.methods.ledger import count_uses
 from reliablenet.methods.method_result import MethodResult
@@ -37,8 +35,14 @@ from reliablenet.methods.posthoc import (
 )
 from reliablenet.methods.reliable import ReliableClassifier
 from reliablenet.methods.selectivenet import SelectiveNetClassifier
-from reliablenet.methods.shared_fits import Fits, Method, fit_family, fit_family_on_one_thread
-from reliablenet.methods.wrapping import WrappingClassifier
+from reliablenet.methods.shared_fits import (
+    Fits,
+    Method,
+    fit_together,
+    fit_together_on_one_thread,
+    prepare,
+    put_together,
+)
 from reliablenet.metrics.paired import resample_certified_throughput
 from reliablenet.tables.folds import Folds, cut_folds
 from reliablenet.tables.tabular import TabularEncoder
@@ -139,14 +143,14 @@ def compare(
         raise InvalidParameterError("compare takes groups with X and y; from folds nothing is cut.")
     elif not isinstance(folds, Folds):
         raise parameter_error("folds", owner, "be a Folds record", type(folds).__name__)
-    families = _group(_prepare(chosen, alpha, rho, int(random.randint(2**31 - 1))))
+    fits_to_do = put_together(prepare(chosen, alpha, rho, int(random.randint(2**31 - 1))))
     fits, unit = Fits(), "row" if groups is None else "group"
     jobs = effective_n_jobs(n_jobs)
-    fit = fit_family if jobs == 1 else fit_family_on_one_thread
+    fit = fit_together if jobs == 1 else fit_together_on_one_thread
     work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-        delayed(fit)(family, folds, unit, alpha, rho) for family in families
+        delayed(fit)(together, folds, unit, alpha, rho) for together in fits_to_do
     )
-    with _progress(families, jobs, verbose) as show:
+    with _progress(fits_to_do, jobs, verbose) as show:
         for done in work:
             fits.add(done)
             show([*fits.results, *fits.failures])
@@ -223,58 +227,6 @@ def _cut(
     )
 
 
-def _prepare(
-    chosen: dict[str, Any], alpha: float, rho: float, seed: int
-) -> dict[str, SelectiveClassifier]:
-    """Return copies under one budget; what was one classifier in the original stays one."""
-    copies: dict[int, Any] = {}
-
-    def copied(model: Any) -> Any:
-        if id(model) not in copies:
-            copies[id(model)] = _seeded(clone(model, safe=False), seed)
-        return copies[id(model)]
-
-    prepared = {}
-    for name, model in chosen.items():
-        method = model
-        if not isinstance(model, SelectiveClassifier) or hasattr(model, "threshold_"):
-            method = CertifiedThreshold(model)
-        if isinstance(method, WrappingClassifier):
-            method = copy.copy(method)
-            if hasattr(method.estimator, "predict_proba") and not method._is_fitted():
-                method.estimator = copied(method.estimator)
-        else:
-            method = copied(method)
-        prepared[name] = method.set_params(alpha=alpha, rho=rho)
-    return prepared
-
-
-def _seeded(model: Any, seed: int) -> Any:
-    """Give a seed to whatever has none, and let `compare` alone show progress."""
-    if isinstance(model, BaseEstimator):
-        settings = model.get_params()
-        model.set_params(
-            **{
-                name: seed
-                for name, value in settings.items()
-                if name.split("__")[-1] == "random_state" and value is None
-            }
-        )
-        if isinstance(model, SelectiveClassifier) and "verbose" in settings:
-            model.set_params(verbose=False)
-    return model
-
-
-def _group(methods: dict[str, SelectiveClassifier]) -> list[list[Method]]:
-    """Put methods around the same classifier together, that classifier first if it is a method."""
-    groups: dict[int, list[Method]] = {}
-    for name, method in methods.items():
-        wraps = isinstance(method, WrappingClassifier)
-        group = groups.setdefault(id(method.estimator if wraps else method), [])
-        group.insert(len(group) if wraps else 0, (name, method))
-    return list(groups.values())
-
-
 def _count_looks(results: list[MethodResult]) -> list[MethodResult]:
     """Write one entry for all methods into the ledger: the choice among them is allowed for."""
     seen = results[0].model.seen_
@@ -305,7 +257,7 @@ def _made(certificate: Certificate) -> Provenance:
 
 @contextmanager
 def _progress(
-    groups: list[list[Method]], jobs: int, verbose: bool | str
+    fits_to_do: list[list[Method]], jobs: int, verbose: bool | str
 ) -> Iterator[Callable[[list[str]], None]]:
     """Yield a function that takes the names done so far and shows those at work."""
     if not (sys.stderr.isatty() if verbose == "auto" else verbose):
@@ -323,10 +275,10 @@ def _progress(
     with Progress(*columns, console=Console(stderr=True)) as bar:
 
         def at_work(finished: list[str]) -> str:
-            waiting = [group[0][0] for group in groups if group[0][0] not in finished]
+            waiting = [together[0][0] for together in fits_to_do if together[0][0] not in finished]
             return ", ".join(waiting[:jobs])
 
-        task = bar.add_task(at_work([]), total=sum(len(group) for group in groups))
+        task = bar.add_task(at_work([]), total=sum(len(together) for together in fits_to_do))
         yield lambda finished: bar.update(
             task, completed=len(finished), description=at_work(finished)
         )

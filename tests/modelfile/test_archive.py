@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import reliablenet as rn
-from reliablenet.methods.archive import (
+from reliablenet.modelfile.archive import (
     SEAL,
     SEAL_LENGTH,
     check_stored,

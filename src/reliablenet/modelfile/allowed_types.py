@@ -10,8 +10,8 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from reliablenet.errors import InvalidParameterError, ModelFileError
-from reliablenet.methods.archive import check_stored
-from reliablenet.methods.trees import check_trees
+from reliablenet.modelfile.archive import check_stored
+from reliablenet.modelfile.trees import check_trees
 
 # Beyond the types that skops trusts by itself: our own preprocessing, trees, which are checked, and
 # plain Python parts of scikit-learn: of boosting with categories, calibrated, stacked and voting
