@@ -117,7 +117,7 @@ class ReliableClassifier(NeuralClassifier):
             raise parameter_error(
                 "schedule",
                 "ReliableClassifier",
-                'be "paper", "adaptive", or a Schedule or AdaptiveSchedule with at least one stage',
+                'be "paper", "adaptive" or a Schedule or AdaptiveSchedule with at least one stage',
                 self.schedule,
             )
         return self.schedule
