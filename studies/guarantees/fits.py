@@ -21,12 +21,12 @@ ALPHA, RHO = 0.05, 0.05
 FITS, FEWER_FITS, FRESH, BLOCK = 1000, 300, 100_000, 20
 # What a fit may say here.
 EXPECTED = (
-    rn.NotCertifiedWarning,
-    rn.EmptyCertificateWarning,
-    rn.ConstraintWarning,
-    rn.FoldWarning,
+    rn.errors.NotCertifiedWarning,
+    rn.errors.EmptyCertificateWarning,
+    rn.errors.ConstraintWarning,
+    rn.errors.FoldWarning,
 )
-SHORT = rn.Schedule(warmup_epochs=5, epochs_per_stage=2, max_stages=3, tau=0.1)
+SHORT = rn.training.Schedule(warmup_epochs=5, epochs_per_stage=2, max_stages=3, tau=0.1)
 
 Maker = Callable[[int], Any]  # a seed becomes an unfitted estimator
 

@@ -19,6 +19,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 import reliablenet as rn
+from reliablenet.methods.wrapping import WrappingClassifier
 from reliablenet.tables import Fold
 from studies.guarantees.fits import fit_on_band, has_draws, true_jcw
 from studies.runner import JOBS, Block, Record, Study
@@ -32,10 +33,11 @@ Rule = Callable[[Any, int], Any]  # so does an estimator with a rule around it
 
 
 class Refitted(rn.ConformalRiskControl):
-    """The fault: what is wrapped may train on the selection rows."""
+    """The fault: what is wrapped chooses and trains on all rows that the threshold is computed on."""
 
     def _fit_folds(self, train: Fold, selection: Fold, seed: int, *, keep_selection: bool) -> None:
-        super()._fit_folds(train, selection, seed, keep_selection=False)
+        self._own_rows = np.arange(len(selection))
+        WrappingClassifier._fit_folds(self, train, selection, seed, keep_selection=False)
 
 
 def temperature(estimator: Any, seed: int, threshold: str = "certified") -> rn.TemperatureScaling:

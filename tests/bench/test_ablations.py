@@ -23,7 +23,7 @@ def traits(model):
     }
 
 
-@pytest.mark.filterwarnings("ignore::reliablenet.ReuseWarning")
+@pytest.mark.filterwarnings("ignore::reliablenet.errors.ReuseWarning")
 @pytest.mark.parametrize("part", PARTS)
 def test_one_part_is_taken_away_and_no_other(part) -> None:
     settings = {"network": "tabular", "schedule": SHORT, "random_state": 0, "verbose": False}
@@ -34,5 +34,5 @@ def test_one_part_is_taken_away_and_no_other(part) -> None:
 
 
 def test_an_unknown_part() -> None:
-    with pytest.raises(rn.InvalidParameterError, match="`without` of AblatedClassifier"):
+    with pytest.raises(rn.errors.InvalidParameterError, match="`without` of AblatedClassifier"):
         AblatedClassifier(without="luck").fit(BAND.X, BAND.y)

@@ -87,11 +87,11 @@ def run_mutant(kind: str, mutant: bytes, path: Path, story: str) -> str:
         with limited(), warnings.catch_warnings(action="ignore"):
             try:
                 model = rn.load(path)
-            except rn.ReliableNetError:
+            except rn.errors.ReliableNetError:
                 return "our error"
             try:
                 decided = len(model.decide(BAND.X[:20]))
-            except rn.ReliableNetError:
+            except rn.errors.ReliableNetError:
                 return "our error"
             except Exception:
                 if kind == "network":

@@ -24,7 +24,7 @@ from reliablenet.methods.compare import default_methods
 from reliablenet.methods.shared_fits import selection_rows
 from reliablenet.tables import Fold, Folds, cut_folds
 
-pytestmark = pytest.mark.filterwarnings("ignore::reliablenet.ReuseWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::reliablenet.errors.ReuseWarning")
 
 BAND = SyntheticBand(seed=0).sample(3000)
 ALL = sorted(default_methods())
@@ -50,7 +50,7 @@ def quick_methods() -> dict[str, object]:
 
 
 @pytest.fixture(scope="module")
-def comparison() -> rn.Comparison:
+def comparison() -> rn.methods.Comparison:
     return rn.compare(BAND.X, BAND.y, methods=quick_methods(), resamples=200)
 
 
@@ -165,7 +165,9 @@ def test_a_wrapper_survives_the_failure_of_another_around_the_same_classifier() 
 
 
 def test_if_all_fail_it_says_why() -> None:
-    with pytest.raises(rn.InvalidDataError, match=r"No method could be fitted\. broken: .*luck"):
+    with pytest.raises(
+        rn.errors.InvalidDataError, match=r"No method could be fitted\. broken: .*luck"
+    ):
         rn.compare(BAND.X, BAND.y, methods={"broken": Broken()})
 
 
@@ -359,20 +361,20 @@ def test_default_methods_hold_the_papers_and_boosting() -> None:
     ],
 )
 def test_bad_settings(settings, message) -> None:
-    with pytest.raises(rn.InvalidParameterError, match=message):
+    with pytest.raises(rn.errors.InvalidParameterError, match=message):
         rn.compare(BAND.X, BAND.y, **settings)
 
 
 def test_bad_rows() -> None:
-    with pytest.raises(rn.InvalidParameterError, match="needs X and y, or folds"):
+    with pytest.raises(rn.errors.InvalidParameterError, match="needs X and y, or folds"):
         rn.compare(BAND.X)
-    with pytest.raises(rn.InvalidParameterError, match="be a Folds record; got 'list'"):
+    with pytest.raises(rn.errors.InvalidParameterError, match="be a Folds record; got 'list'"):
         rn.compare(folds=[1, 2])
-    with pytest.raises(rn.InvalidDataError, match="missing value in row 1"):
+    with pytest.raises(rn.errors.InvalidDataError, match="missing value in row 1"):
         rn.compare(BAND.X[:3], ["a", None, "b"])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         rn.compare(BAND.X, BAND.y[:-1])
-    with pytest.raises(rn.InvalidDataError, match="needs rows"):
+    with pytest.raises(rn.errors.InvalidDataError, match="needs rows"):
         rn.compare(BAND.X[:0], BAND.y[:0])
 
 

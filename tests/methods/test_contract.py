@@ -140,9 +140,11 @@ def test_selection_threshold_of_the_others_is_the_most_permissive_within_alpha(k
 
 
 @each
-@pytest.mark.filterwarnings("ignore::reliablenet.ConstraintWarning")
+@pytest.mark.filterwarnings("ignore::reliablenet.errors.ConstraintWarning")
 def test_without_a_certificate_everything_is_deferred_and_the_reason_is_given(kind, band) -> None:
-    with pytest.warns(rn.NotCertifiedWarning, match=r"alpha = 0.1 % needs at least [\d,]+ rows"):
+    with pytest.warns(
+        rn.errors.NotCertifiedWarning, match=r"alpha = 0.1 % needs at least [\d,]+ rows"
+    ):
         model = quick(kind, alpha=0.001).fit(band.X[:300], band.y[:300])
     assert model.threshold_ == math.inf
     assert not model.certificate_.certified
@@ -151,9 +153,9 @@ def test_without_a_certificate_everything_is_deferred_and_the_reason_is_given(ki
 
 
 @each
-@pytest.mark.filterwarnings("ignore::reliablenet.ConstraintWarning")
+@pytest.mark.filterwarnings("ignore::reliablenet.errors.ConstraintWarning")
 def test_an_uncertified_fixed_threshold_acts_on_nothing(kind, band) -> None:
-    with pytest.warns(rn.NotCertifiedWarning, match="allows"):
+    with pytest.warns(rn.errors.NotCertifiedWarning, match="allows"):
         model = quick(kind, threshold=0.51, alpha=0.01).fit(band.X, band.y)
     assert model.certificate_.threshold == 0.51
     assert model.threshold_ == math.inf

@@ -80,7 +80,7 @@ def test_bytes_and_back() -> None:
     assert Evidence.from_bytes(evidence().to_bytes()) == evidence()
     assert evidence() != evidence(row=[4, 7, 9, 12])
     assert evidence() != 3
-    with pytest.raises(rn.InvalidDataError, match=r"must hold the arrays \['score'"):
+    with pytest.raises(rn.errors.InvalidDataError, match=r"must hold the arrays \['score'"):
         Evidence.from_bytes(evidence().to_bytes().replace(b"truth", b"trust"))
 
 
@@ -93,7 +93,7 @@ def test_bytes_and_back() -> None:
     ],
 )
 def test_evidence_checks_itself(changes, message) -> None:
-    with pytest.raises(rn.InvalidDataError, match=message):
+    with pytest.raises(rn.errors.InvalidDataError, match=message):
         evidence(**changes)
 
 
@@ -106,9 +106,9 @@ def test_a_contradicted_certificate_is_refused() -> None:
         rn.Certificate(1, 3, 4, alpha=0.9, rho=0.05, threshold=0.75),
         rn.Certificate(1, 2, 5, alpha=0.9, rho=0.05, threshold=0.75),
     ):
-        with pytest.raises(rn.InvalidDataError, match=r"\(1, 2, 4\) at the threshold 0.75"):
+        with pytest.raises(rn.errors.InvalidDataError, match=r"\(1, 2, 4\) at the threshold 0.75"):
             rows.check(wrong, n_classes=2)
-    with pytest.raises(rn.InvalidDataError, match=r"`predicted` of the evidence.*1 classes"):
+    with pytest.raises(rn.errors.InvalidDataError, match=r"`predicted` of the evidence.*1 classes"):
         rows.check(right, n_classes=1)
 
 

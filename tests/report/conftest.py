@@ -52,7 +52,7 @@ def band() -> rn.CertifiedThreshold:
 
 
 @pytest.fixture(scope="session")
-def comparison() -> rn.Comparison:
+def comparison() -> rn.methods.Comparison:
     rows = SyntheticBand(seed=0).sample(4000)
     methods = {
         "logistic": LogisticRegression(),

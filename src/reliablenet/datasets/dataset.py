@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from reliablenet._checks import check_count, parameter_error
 from reliablenet.errors import InvalidDataError
+from reliablenet.tables.columns import check_distinct, check_known
 from reliablenet.tables.fold_sizes import FoldSizes
 from reliablenet.tables.folds import Fold, Folds, cut_folds
 
@@ -163,12 +164,7 @@ def _check_columns(frame: Any, target: str, drop: str | Sequence[str]) -> list[A
             f"`frame` of {OWNER} must be a pandas DataFrame; got {type(frame).__name__}. "
             "Read a file with pandas.read_csv first."
         )
-    names = pd.Index([str(column) for column in frame.columns])
-    if names.has_duplicates:
-        twice = names[names.duplicated()].unique().tolist()
-        raise InvalidDataError(
-            f"Column names must differ; these occur more than once: {twice}. Rename or drop them."
-        )
+    check_distinct(frame.columns.tolist(), "The frame")
     dropped = [drop] if isinstance(drop, str) else list(drop)
     for parameter, column in [("target", target), *(("drop", column) for column in dropped)]:
         if column not in frame.columns:
@@ -181,13 +177,11 @@ def _columns_of(frame: pd.DataFrame) -> str:
 
 
 def _labels(frame: pd.DataFrame, target: str) -> NDArray[Any]:
-    missing = frame[target].isna().to_numpy()
-    if missing.any():
-        raise InvalidDataError(
-            f"The target {target!r} must be known in every row; got {int(missing.sum())} missing "
-            f"values, the first in row {int(missing.argmax())}. Drop those rows with "
-            f"frame.dropna(subset=[{target!r}])."
-        )
+    check_known(
+        frame[target],
+        f"The target {target!r}",
+        f"Drop those rows with frame.dropna(subset=[{target!r}]).",
+    )
     return frame[target].to_numpy()
 
 
