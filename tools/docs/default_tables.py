@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,12 +14,24 @@ from reliablenet.bench.drawing import DATASET_NAMES
 from reliablenet.bench.runner import finished_runs
 from reliablenet.bench.tables import matched_coverage, results_frame
 from reliablenet.datasets import SyntheticBand
+from studies.runner import RESULTS, read_records
+from tools.docs.markdown import bold, record_table, sentence, table
 
-ROOT = Path(__file__).parents[1]
 PROFILE = load_profile("cpu")
-STORE = PROFILE.open_store(ROOT / "results")
+STORE = PROFILE.open_store(RESULTS)
 SHIFTED_GAMMA = 0.7  # of Synthetic Band's shift
 FOUR = ("synthetic_band", "german_credit", "adult", "unsw_nb15-alpha-0.01")
+# Methods of the study in the table of certified throughput, and what they are called there.
+SHOWN = {
+    "tabular": "default",
+    "images": "default",
+    "images_augmented": "augmented",
+    "boosting": "boosting",
+    "erm_early": "erm_early",
+    "erm": "erm",
+    "reliablenet": "reliablenet",
+    "reliablenet_last": "reliablenet_last",
+}
 PARTS_OF_IT = {
     "tabular": "whole",
     "tabular-encoding": "no bins",
@@ -31,6 +40,28 @@ PARTS_OF_IT = {
     "tabular-folds": "no last fit",
     "tabular_constrained": "constrained",
 }
+
+
+def certified_throughput() -> str:
+    """Return certified throughput by dataset and method, of the datasets that have been run."""
+    runs = _runs()
+    runs = runs[runs["method"].isin([f"{method}+certified" for method in SHOWN])]
+    runs = runs.assign(
+        granted=runs["throughput"].where(runs["certified"], 0.0),
+        shown=runs["method"].str.removesuffix("+certified").map(SHOWN),
+    )
+    by_method = runs.groupby(["plan", "shown"])["granted"].agg(["mean", "std"])
+    columns, rows = list(dict.fromkeys(SHOWN.values())), []
+    for plan in dict.fromkeys(runs["plan"]):
+        found = by_method.loc[plan]
+        cells = {name: f"{mean:.3f} ± {std:.3f}" for name, mean, std in found.itertuples()}
+        best = found["mean"].idxmax()
+        cells[best] = bold(cells[best])
+        name = _name(plan)
+        if "images" in PROFILE.plans[plan].data:  # fewer than there are
+            name += f", {runs.loc[runs['plan'] == plan, 'train_rows'].iloc[0]:,} images"
+        rows.append([name, *(cells.get(column, "-") for column in columns)])
+    return table(["dataset", *columns], rows)
 
 
 def certified_by_set() -> str:
@@ -58,10 +89,8 @@ def band_optimum() -> str:
         alpha = PROFILE.plans[plan].alpha
         oracle.append(rn.certified_threshold(proba, rows.y, alpha).throughput)
     known, best = float(np.mean(oracle)), SyntheticBand().best_throughput(alpha)
-    return (
-        f"On Synthetic Band the truth is known. A rule that knows the boundary, certified on the same rows, acts rightly on {known:.4f} of them; our default on {ours:.4f}, "
-        f"which is {ours / known:.3f} of that. The most that any rule with JCW within alpha can reach on the source, if nothing had to be proved, is {best:.4f}; our default has {ours / best:.4f} of it.\n"
-    )
+    shares = {"share_of_known": ours / known, "share_of_best": ours / best}
+    return sentence("band_optimum", known=known, ours=ours, best=best, **shares)
 
 
 def ablation() -> str:
@@ -76,8 +105,7 @@ def fixed_threshold() -> str:
         "tabular_free@eps": "ours, unconstrained",
         "tabular@eps": "ours, constrained where needed",
     }
-    lines = ["| dataset | " + " | ".join(methods.values()) + " |", "| --- |" + " --- |" * 3]
-    runs = _runs()
+    runs, rows = _runs(), []
     for plan in FOUR:
         cells = []
         for method in methods:
@@ -86,8 +114,9 @@ def fixed_threshold() -> str:
             cells.append(
                 f"{found['certified'].sum()} of {len(found)} certified, {granted:.3f} right, {found['budget_spent'].mean():.0%} of the budget"
             )
-        lines.append(_line(_name(plan), cells))
-    return "\n".join(lines) + "\n"
+        rows.append([_name(plan), *cells])
+    headings = ["dataset", *methods.values()]
+    return table(headings, rows, left=headings)
 
 
 def shifted() -> str:
@@ -99,47 +128,48 @@ def shifted() -> str:
         "reliablenet_last@eps": "paper's ReliableNet",
     }
     numbers = matched_coverage(STORE, PROFILE).numbers
-    lines = _heading(["dataset", "coverage", *methods.values()])
+    rows = []
     for plan in FOUR:
-        found = numbers[numbers["dataset"] == plan].set_index("method")
+        by_method = numbers[numbers["dataset"] == plan].set_index("method")
         for coverage in ("0.5", "0.75"):
-            values = [float(found.loc[method, f"jcw_{coverage}"]) for method in methods]
-            cells = _bold([f"{value:.4f}" for value in values], int(np.argmin(values)))
-            lines.append(_line(_name(plan), [coverage, *cells]))
+            values = [float(by_method.loc[method, f"jcw_{coverage}"]) for method in methods]
+            cells = [bold(f"{value:.4f}", value == min(values)) for value in values]
+            rows.append([_name(plan), coverage, *cells])
     band = SyntheticBand()
     tosses = 0.75 - (1.0 - band.in_band(SHIFTED_GAMMA))  # all rows outside the band come first
-    return (
-        "\n".join(lines)
-        + f"\n\nOn Synthetic Band a rule that knows the boundary expects {tosses / 2:.4f} at coverage 0.75, half of the coin tosses "
-        "that it has to accept: differences there are chance.\n"
-    )
+    found = table(["dataset", "coverage", *methods.values()], rows)
+    return sentence("shifted", table=found, tosses=tosses / 2)
 
 
 def default_times() -> str:
     """Return what our default costs beside the paper's."""
-    lines = _heading(["dataset", "training rows", "fit", "predict"])
-    for name, found in _measured("default_times_results.json").items():
-        cells = [f"{found['rows']:,}", f"{found['fit']:.2f}", f"{found['predict']:.2f}"]
-        lines.append(_line(DATASET_NAMES[name], cells))
-    return "\n".join(lines) + "\n"
+    return record_table(
+        {
+            "dataset": lambda r: DATASET_NAMES[r["dataset"]],
+            "training rows": lambda r: f"{r['rows']:,}",
+            "fit": lambda r: f"{r['fit']:.2f}",
+            "predict": lambda r: f"{r['predict']:.2f}",
+        },
+        read_records("speed", "default_times"),
+    )
 
 
 def untuned() -> str:
     """Return how our default does on tables that nobody tuned it on."""
-    lines = _heading(["table", "rows", "alpha", "our default", "best method", "share of it"])
-    for name, found in _measured("untuned_results.json").items():
+    rows = []
+    for found in read_records("default", "untuned"):
         ours, by_method = found["throughput"]["reliablenet"], found["throughput"]
         best = max(by_method, key=lambda method: by_method[method])
-        share = f"{ours / by_method[best]:.3f}"
         cells = [f"{found['rows']:,}", f"{found['alpha']:g}", f"{ours:.3f}"]
-        lines.append(_line(name, [*cells, f"{best} {by_method[best]:.3f}", share]))
-    return "\n".join(lines) + "\n"
+        cells += [f"{best} {by_method[best]:.3f}", f"{ours / by_method[best]:.3f}"]
+        rows.append([found["table"], *cells])
+    return table(["table", "rows", "alpha", "our default", "best method", "share of it"], rows)
 
 
 def boosting_tried() -> str:
     """Return certified throughput of boosting with other settings, and ours on the same seeds."""
     columns = {}
-    for plan, result in zip(FOUR, _measured("boosting_tried_results.json").values(), strict=True):
+    for plan, result in zip(FOUR, read_records("default", "boosting_tried"), strict=True):
         ours = float(np.mean(_granted(plan, "tabular", PROFILE.seeds[: result["seeds"]])))
         columns[_name(plan)] = {"our default": ours} | result["throughput"]
     return _settings_by_set("setting", columns, "our default")
@@ -147,88 +177,74 @@ def boosting_tried() -> str:
 
 def default_tried() -> str:
     """Return certified throughput with changes that were not kept, and the time that fits took."""
-    name = "default_tried_results.json"
-    largest, result = list(_measured(name).items())[-1]
-    times = [
-        f"{change} {ratio:.1f}" for change, ratio in result["time"].items() if change != "none"
-    ]
-    return (
-        _one_change(name, "none")
-        + f"\nTime of a fit on {DATASET_NAMES[largest]}, as it is = 1: {', '.join(times)}.\n"
+    records, columns = read_records("default", "default_tried"), {}
+    for result in records:
+        values = {"as it is" if c == "none" else c: v for c, v in result["throughput"].items()}
+        seeds = "1 seed" if result["seeds"] == 1 else f"{result['seeds']} seeds"
+        columns[f"{DATASET_NAMES[result['dataset']]}, {seeds}"] = values
+    times = [f"{c} {ratio:.1f}" for c, ratio in records[-1]["time"].items() if c != "none"]
+    return sentence(
+        "default_tried",
+        table=_settings_by_set("change", columns, "as it is"),
+        dataset=DATASET_NAMES[records[-1]["dataset"]],
+        times=", ".join(times),
     )
 
 
 def fold_shares() -> str:
     """Return certified throughput by the rule that says how many rows certify, as a share of ours."""
-    records = list(_measured("fold_shares_results.json").values())
+    records = read_records("default", "fold_shares")
     models = list(dict.fromkeys(record["model"] for record in records))
     rules = records[-1]["throughput"] | next(
         record["throughput"] for record in records if record["model"] == "our default"
     )
     ours = next(rule for rule in rules if rule.endswith("(as it is)"))
     heads = [f"{model}, {sum(r['model'] == model for r in records)} settings" for model in models]
-    lines = _heading(["certification rows", *heads])
+    rows = []
     for rule in rules:
         cells = []
         for model in models:
             found = [r for r in records if r["model"] == model and rule in r["throughput"]]
             ratios = [r["throughput"][rule] / r["throughput"][ours] for r in found]
             cells.append(f"{np.mean(ratios):.3f}" if ratios else "-")
-        lines.append(_line(rule, cells))
-    return "\n".join(lines) + "\n"
+        rows.append([rule, *cells])
+    return table(["certification rows", *heads], rows)
 
 
 def fold_shares_by_set() -> str:
     """Return certified throughput of our default by table and rule."""
     records = [
-        record
-        for record in _measured("fold_shares_results.json").values()
-        if record["model"] == "our default"
+        one for one in read_records("default", "fold_shares") if one["model"] == "our default"
     ]
     rules = list(records[0]["throughput"])
     names = DATASET_NAMES | {"breast_cancer": "breast cancer"}
-    columns = {
-        f"{names[record['table']]}, {record['rows']:,} rows": record["throughput"]
-        for record in records
-    }
-    lines = _heading(["table", *rules])
     ours = next(rule for rule in rules if rule.endswith("(as it is)"))
-    for name, values in columns.items():
-        cells = [f"{values[rule]:.3f}" for rule in rules]
-        bold = [
-            f"**{cell}**" if values[rule] > values[ours] else cell
-            for rule, cell in zip(rules, cells, strict=True)
-        ]
-        lines.append(_line(name, bold))
-    return "\n".join(lines) + "\n"
+    rows = (
+        [f"{names[record['table']]}, {record['rows']:,} rows", *_better(record["throughput"], ours)]
+        for record in records
+    )
+    return table(["table", *rules], rows)
 
 
-def _one_change(name: str, usual: str) -> str:
-    """Return a table of results that differ from the usual in one setting."""
-    columns = {}
-    for dataset, result in _measured(name).items():
-        values = {"as it is" if c == usual else c: v for c, v in result["throughput"].items()}
-        seeds = "1 seed" if result["seeds"] == 1 else f"{result['seeds']} seeds"
-        columns[f"{DATASET_NAMES[dataset]}, {seeds}"] = values
-    return _settings_by_set("change", columns, "as it is")
+def _better(values: Mapping[str, float], ours: str) -> list[str]:
+    """Return cells, in bold what is better than ours."""
+    return [bold(f"{value:.3f}", value > values[ours]) for value in values.values()]
 
 
 def _settings_by_set(what: str, columns: dict[str, dict[str, float]], ours: str) -> str:
     """Return a table with a line for each setting, in bold what is better than ours."""
-    lines = _heading([what, *columns])
-    for setting in next(iter(columns.values())):
-        pairs = ((values[setting], values[ours]) for values in columns.values())
-        cells = [f"**{value:.3f}**" if value > usual else f"{value:.3f}" for value, usual in pairs]
-        lines.append(_line(setting, cells))
-    return "\n".join(lines) + "\n"
+    settings = next(iter(columns.values()))
+    cells = zip(*(_better(values, ours) for values in columns.values()), strict=True)
+    rows = ([name, *line] for name, line in zip(settings, cells, strict=True))
+    return table([what, *columns], rows)
 
 
 def images_table() -> str:
     """Return certified throughput on images: digits, and the images of the paper's study."""
-    found = _measured("images_results.json")
-    lines = _heading(["set", *found["throughput"]])
-    values = [(one["mean"], one["sd"]) for one in found["throughput"].values()]
-    lines.append(_line(f"{found['images']:,} digits, alpha {found['alpha']:g}", _spread(values)))
+    found = {record["method"]: record for record in read_records("default", "images")}
+    first = next(iter(found.values()))
+    digits = [(one["mean"], one["sd"]) for one in found.values()]
+    rows = [[f"{first['images']:,} digits, alpha {first['alpha']:g}", *_spread(digits)]]
     methods = {
         "default": "images",
         "default, augmented": "images_augmented",
@@ -239,11 +255,11 @@ def images_table() -> str:
         granted = {name: _granted(plan, method) for name, method in methods.items()}
         values = [
             (np.mean(granted[name]), np.std(granted[name], ddof=1)) if name in granted else None
-            for name in found["throughput"]
+            for name in found
         ]
         images = _runs().set_index("plan").loc[plan, "train_rows"].iloc[0]
-        lines.append(_line(f"{_name(plan)}, {images:,} images", _spread(values)))
-    return "\n".join(lines) + "\n"
+        rows.append([f"{_name(plan)}, {images:,} images", *_spread(values)])
+    return table(["set", *found], rows)
 
 
 def _spread(values: Sequence[tuple[float, float] | None]) -> list[str]:
@@ -264,13 +280,11 @@ def _granted(plan: str, method: str, seeds: Sequence[int] | None = None) -> list
 
 def _by_plan(plans: Sequence[str], methods: dict[str, str]) -> str:
     """Return certified throughput, a row for each plan and a titled column for each method."""
-    lines = _heading(["dataset", *methods.values()])
+    rows = []
     for plan in plans:
         granted = [_granted(plan, method) for method in methods]
-        lines.append(
-            _line(_name(plan), _spread([(np.mean(g), np.std(g, ddof=1)) for g in granted]))
-        )
-    return "\n".join(lines) + "\n"
+        rows.append([_name(plan), *_spread([(np.mean(g), np.std(g, ddof=1)) for g in granted])])
+    return table(["dataset", *methods.values()], rows)
 
 
 @cache
@@ -283,27 +297,11 @@ def _name(plan: str) -> str:
     return f"{DATASET_NAMES[settings.dataset]}, alpha {settings.alpha:g}"
 
 
-def _bold(cells: list[str], place: int) -> list[str]:
-    return [f"**{cell}**" if number == place else cell for number, cell in enumerate(cells)]
-
-
-def _heading(names: list[str]) -> list[str]:
-    return ["| " + " | ".join(names) + " |", "| --- |" + " --: |" * (len(names) - 1)]
-
-
-def _line(name: str, cells: list[str]) -> str:
-    return f"| {name} | " + " | ".join(cells) + " |"
-
-
-def _measured(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((ROOT / "benchmarks" / name).read_text())
-    return found
-
-
-DEFAULT = {
+PARTS = {
     "ablation": ablation,
     "band_optimum": band_optimum,
     "boosting_tried": boosting_tried,
+    "certified_throughput": certified_throughput,
     "certified_by_set": certified_by_set,
     "default_times": default_times,
     "default_tried": default_tried,

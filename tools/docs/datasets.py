@@ -1,9 +1,9 @@
-"""Write docs/datasets.md and its pictures from the data: python docs/refresh_datasets.py."""
+"""Count the rows of docs/datasets.md and draw its pictures from the data: make datasets."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -12,79 +12,43 @@ from reliablenet.datasets import Dataset, SyntheticBand, load_dataset
 from reliablenet.datasets.cifar10 import CLASSES
 from reliablenet.metrics.curves import COLOURS
 from reliablenet.tables import Fold
+from tools.docs.markdown import DOCS, fill, table
 
-PAGE = Path(__file__).with_name("datasets.md")
-IMAGES = Path(__file__).with_name("images")
 SHOWN = 10  # images in a row of a grid
-
-INTRODUCTION = """\
-# Datasets
-
-`rn.load_dataset(name, seed=0)` gives a `Dataset`: `folds` (training, selection and certification rows of the source domain), `shifts` (other domains), `groups` (subgroups to
-look into), `sweeps` (rows by severity of the shift), `test` (where the source has a set of its own) and `info` (files, rows, settings). `Dataset.from_frame` builds the same from
-a table of your own.
-
-Folds of the files are the paper's, 70, 15 and 15 % of the source rows, stratified by label; `fit` and `Dataset.from_frame` draw theirs in another way
-([decision 19](decisions/0019-the-certification-fold-is-drawn-first.md)).
-
-A file is looked for in the folder that `RELIABLENET_DATA` names, then in the cache folder of the user, and is otherwise downloaded from its publisher and checked against
-its SHA-256. This page, its counts and pictures are written by `make datasets`; counts are those of seed 0.
-"""
-
-TEXTS = {
-    "synthetic_band": """\
-Rows x ~ N(0, 1.17² I) in ten dimensions; the label tells on which side of a hyperplane a row lies, but within the band |w·x| ≤ gamma it is a coin toss. No model can do better than
-chance there, and the best possible throughput is known. Shift and sweep widen the band and leave the rows as they are. The picture shows two dimensions, gamma = 0.9:
-`load_dataset("synthetic_band", dimension=2, gamma=0.9)`.""",
-    "adult": """\
-Does a person earn more than 50,000 dollars a year? Census records of 1994 (B. Becker and R. Kohavi, doi:10.24432/C5XW20, CC BY 4.0). Men are the source domain, women the shift; sex
-is not a predictor. Groups are the women by education.""",
-    "german_credit": """\
-Is an applicant a bad credit risk? (H. Hofmann, doi:10.24432/C5NC77, CC BY 4.0.) Applicants of 30 years and more are the source domain, younger ones the shift. The certification fold
-has 95 rows, so that alpha = 0.05 affords one error.""",
-    "unsw_nb15": """\
-Is a network flow an attack? (N. Moustafa and J. Slay, 2015; free for research, cite the authors.) Normal flows and four families of attacks are the source domain; five families that
-training never saw, with normal flows of their own, are the shift. The groups are those families, attacks alone: there, confident and wrong means an attack waved through.
-One or both of the published partitions are used, whichever the data folder holds; `info` tells.""",
-    "coloured_mnist": """\
-Which digit is it? (MNIST: Y. LeCun, C. Cortes, C. Burges.) Nine times in ten a digit has a colour of its own, so that the colour nearly gives the label away; in the shift that
-happens once in ten times. Shapes are weakened by downsampling, noise and occlusion. The rows of the picture are the same digits at correlations 0.9, 0.5 and 0.1.""",
-    "cifar10": """\
-Which of ten objects is it? (A. Krizhevsky, 2009.) Folds come from the official training split; `test` is the official test split. The shift is grayscale, then noise, then less light; the
-sweep is over noise alone. The rows of the picture are test images as they are, shifted, and at two severities of the sweep.""",
-}
 
 
 def main() -> None:
-    """Load each dataset, draw it, count it, and write the page."""
-    IMAGES.mkdir(exist_ok=True)
-    parts = [INTRODUCTION]
-    for name, text in TEXTS.items():
+    """Load each dataset, draw it, count it, and write the counts into the page."""
+    tables = {}
+    for name, draw in DRAWINGS.items():
         dataset = load_dataset(name)
-        figure = DRAWINGS[name](dataset)
-        figure.savefig(IMAGES / f"{name}.png", dpi=100, metadata={"Software": None})
-        parts.append(f"## {name}\n\n{text}\n\n![{name}](images/{name}.png)\n\n{counts(dataset)}")
-    PAGE.write_text("\n".join(parts))
+        path = DOCS / "images" / f"{name}.png"
+        draw(dataset).savefig(path, dpi=100, metadata={"Software": None})
+        tables[name] = counts(dataset)
+    page = DOCS / "datasets.md"
+    page.write_text(fill(page.read_text(), {name: partial(str, tables[name]) for name in tables}))
 
 
 def counts(dataset: Dataset) -> str:
-    """Return a table of rows and classes of every part of a dataset."""
+    """Return a table of rows and classes of every part of a dataset, and the sweep if it has one."""
     labels = sorted(set(dataset.folds.train.y.tolist()))
     parts: dict[str, Fold] = {f"{name} fold": fold for name, fold in vars(dataset.folds).items()}
     if dataset.test is not None:
         parts["test"] = dataset.test
     parts |= {f"shift: {name}": fold for name, fold in dataset.shifts.items()}
     parts |= {f"group: {name}": fold for name, fold in dataset.groups.items()}
-    lines = ["| part | rows | " + " | ".join(f"label {label}" for label in labels) + " |"]
-    lines.append("| --- |" + " ---: |" * (len(labels) + 1))
-    for name, fold in parts.items():
-        cells = [f"{int((fold.y == label).sum()):,}" for label in labels]
-        lines.append(f"| {name} | {len(fold):,} | " + " | ".join(cells) + " |")
+    found = table(
+        ["part", "rows", *(f"label {label}" for label in labels)],
+        (
+            [name, f"{len(fold):,}", *(f"{int((fold.y == label).sum()):,}" for label in labels)]
+            for name, fold in parts.items()
+        ),
+    )
+    if not dataset.sweeps:
+        return found
     levels = ", ".join(f"{level:g}" for level in dataset.sweeps)
-    if levels:
-        rows = len(next(iter(dataset.sweeps.values())))
-        lines.append(f"\nSweep: {levels}; {rows:,} rows each.")
-    return "\n".join(lines) + "\n"
+    rows = len(next(iter(dataset.sweeps.values())))
+    return found + f"\n\nSweep: {levels}; {rows:,} rows each."
 
 
 def draw_band(dataset: Dataset) -> Figure:

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from scipy.stats import binomtest
-
 from reliablenet.metrics.paired import CLEAR, LIKELY, RESAMPLES
+from studies.guarantees.intervals import interval
+from studies.guarantees.rules import mean
+from studies.runner import Record, read_records
+from tools.docs.markdown import Part, percent, record_table, sentence, table
 
-RESULTS = Path(__file__).parents[1] / "results" / "guarantees"
-Record = dict[str, Any]
+_stored = partial(read_records, "guarantees")
+SETTING: dict[str, Callable[[Record], str]] = {
+    "n": lambda r: f"{r['n']:,}",
+    "alpha": lambda r: f"{r['alpha']:g}",
+    "rho": lambda r: f"{r['rho']:g}",
+}
+WORDING: dict[str, Callable[[Record], str]] = {
+    "n": SETTING["n"],
+    "alpha": SETTING["alpha"],
+    "methods": lambda r: str(r["pair"]),
+    "clearly": lambda r: percent(r["clearly"], r["draws"]),
+    "clearly or probably": lambda r: percent(r["said"], r["draws"]),
+    "clearly, in 0.1": lambda r: percent(r["former_clearly"], r["draws"]),
+    "either, in 0.1": lambda r: percent(r["former_said"], r["draws"]),
+}
 
 
 def guarantee_validity() -> str:
@@ -21,7 +36,8 @@ def guarantee_validity() -> str:
     for record in _stored("validity"):
         settings.setdefault((record["n"], record["alpha"], record["rho"]), []).append(record)
     worst = [max(found, key=lambda r: r["chosen_failures"]) for found in settings.values()]
-    return _count_line(_stored("validity"), "a setting and source") + _validity(worst)
+    draws = worst[0]["draws"]
+    return sentence("guarantee_validity", draws=draws, table=_validity(worst))
 
 
 def guarantee_validity_all() -> str:
@@ -32,16 +48,14 @@ def guarantee_validity_all() -> str:
 def _validity(records: Sequence[Record]) -> str:
     def power(record: Record) -> str:
         granted = record.get("fixed_granted")
-        return "-" if granted is None else _percent(granted, record["draws"])
+        return "-" if granted is None else percent(granted, record["draws"])
 
-    return _table(
-        {
-            "n": lambda r: f"{r['n']:,}",
-            "alpha": lambda r: f"{r['alpha']:g}",
-            "rho": lambda r: f"{r['rho']:g}",
+    return record_table(
+        SETTING
+        | {
             "source": lambda r: r["source"],
             "chosen: false": lambda r: _share(r["chosen_failures"], r["draws"]),
-            "granted": lambda r: _percent(r["chosen_granted"], r["draws"]),
+            "granted": lambda r: percent(r["chosen_granted"], r["draws"]),
             "fixed: false": lambda r: _share(r["fixed_failures"], r["draws"]),
             "granted at half": power,
         },
@@ -52,19 +66,16 @@ def _validity(records: Sequence[Record]) -> str:
 
 def guarantee_ties() -> str:
     """Return how often the bound beside a chosen threshold failed, as printed before and now."""
-    records = _stored("ties")
-    return _count_line(records, "a line") + _table(
-        {
-            "n": lambda r: f"{r['n']:,}",
-            "alpha": lambda r: f"{r['alpha']:g}",
-            "rho": lambda r: f"{r['rho']:g}",
+    return _with_draws(
+        SETTING
+        | {
             "scores": lambda r: f"{r['scores']:,}",
             "now": lambda r: _share(r["most_errors"], r["draws"]),
             "in 0.1": lambda r: _share(r["own_errors"], r["draws"]),
-            "slider, now": lambda r: _percent(r["slider_most_errors"], r["draws"]),
-            "slider, in 0.1": lambda r: _percent(r["slider_own_errors"], r["draws"]),
+            "slider, now": lambda r: percent(r["slider_most_errors"], r["draws"]),
+            "slider, in 0.1": lambda r: percent(r["slider_own_errors"], r["draws"]),
         },
-        records,
+        _stored("ties"),
         left=(),
     )
 
@@ -72,19 +83,19 @@ def guarantee_ties() -> str:
 def guarantee_fits() -> str:
     """Return how often the promise of a whole fit was broken."""
     records = _stored("fits")
-    fresh = f"{records[0]['fresh']:,}"
-    return f"True JCW by {fresh} fresh rows a fit.\n\n" + _table(
+    found = record_table(
         {
             "estimator": lambda r: f"`{r['estimator']}`",
             "rows": lambda r: f"{r['rows']:,}",
             "rho": lambda r: f"{r['rho']:g}",
             "fits": lambda r: f"{r['draws']:,}",
-            "granted": lambda r: _percent(r["granted"], r["draws"]),
+            "granted": lambda r: percent(r["granted"], r["draws"]),
             "false": lambda r: _share(r["failures"], r["draws"]),
         },
         records,
         left=("estimator",),
     )
+    return sentence("guarantee_fits", fresh=records[0]["fresh"], table=found)
 
 
 def guarantee_rules() -> str:
@@ -94,36 +105,27 @@ def guarantee_rules() -> str:
     faults = [r for r in records if r["rule"] == "conformal, refitted"]
     rules = list(dict.fromkeys(r["rule"] for r in records if r not in faults))
     estimators = list(dict.fromkeys(r["estimator"] for r in records))
-    first, fits = records[0], sorted({r["draws"] for r in records if r not in faults})
+    fits = [r["draws"] for r in records if r not in faults]
 
     def cell(record: Record | None) -> str:
         if record is None:
             return "-"
-        return f"{_percent(record['failures'], record['draws'])} / {_mean(record)}"
+        return f"{percent(record['failures'], record['draws'])} / {_mean(record)}"
 
-    lines = [
-        f"{first['rows']} rows, alpha {first['alpha']:g}, rho {first['rho']:g}, {fits[0]:,} to {fits[-1]:,} fits a cell, true JCW by "
-        f"{first['fresh']:,} fresh rows each: share of false certificates / mean JCW and its standard error.\n",
-        "| rule | " + " | ".join(f"`{name}`" for name in estimators) + " |",
-        "| --- |" + " --: |" * len(estimators),
-    ]
-    lines += [
-        f"| `{rule}` | " + " | ".join(cell(found.get((rule, name))) for name in estimators) + " |"
-        for rule in rules
-    ]
-    lines += [
-        f"\nWith the fault, a network fitted to the selection rows of a conformal rule around it: mean JCW {_mean(fault)} ({fault['draws']:,} fits), "
-        f"where {fault['alpha']:g} is promised."
-        for fault in faults
-    ]
-    return "\n".join(lines) + "\n"
+    cells = table(
+        ["rule", *(f"`{name}`" for name in estimators)],
+        ([f"`{rule}`", *(cell(found.get((rule, name))) for name in estimators)] for rule in rules),
+    )
+    text = sentence("guarantee_rules", least=min(fits), most=max(fits), table=cells, **records[0])
+    return text + "".join(
+        sentence("guarantee_rules_fault", mean=_mean(one), draws=one["draws"], alpha=one["alpha"])
+        for one in faults
+    )
 
 
 def _mean(record: Record) -> str:
     """Return the mean JCW of a record with its standard error."""
-    n, average = record["draws"], record["sum"] / record["draws"]
-    error = (max(record["squares"] / n - average**2, 0.0) / (n - 1)) ** 0.5
-    return f"{average:.4f} ± {error:.4f}"
+    return "{:.4f} ± {:.4f}".format(*mean(record))
 
 
 def guarantee_folds() -> str:
@@ -143,21 +145,21 @@ def guarantee_folds() -> str:
     averaged = columns | {
         "mean JCW": lambda r: f"{r['mean']:.4f} ± {r['standard_error']:.4f}",
     }
-    return (
-        _count_line(records, "a line; sizes are those of training, selection and certification")
-        + _table(counted, [r for r in records if "failures" in r], left)
-        + "\n"
-        + _table(averaged, [r for r in records if "mean" in r], left)
+    return sentence(
+        "guarantee_folds",
+        draws=records[0]["draws"],
+        counted=record_table(counted, [r for r in records if "failures" in r], left),
+        averaged=record_table(averaged, [r for r in records if "mean" in r], left),
     )
 
 
 def guarantee_voids() -> str:
     """Return faults and remedies with their false certificates."""
-    return _count_line(_stored("voids"), "a line") + _table(
+    return _with_draws(
         {
             "what": lambda r: "" if r["remedied"] else r["what"],
             "case": lambda r: ("remedy: " if r["remedied"] else "fault: ") + r["case"],
-            "granted": lambda r: _percent(r["granted"], r["draws"]),
+            "granted": lambda r: percent(r["granted"], r["draws"]),
             "false": lambda r: _share(r["failures"], r["draws"]),
         },
         _stored("voids"),
@@ -171,23 +173,18 @@ def guarantee_groups() -> str:
     ways = list(dict.fromkeys(record["way"] for record in records))
     sources = list(dict.fromkeys((r["sizes"], r["likeness"]) for r in records))
     found = {(r["way"], r["sizes"], r["likeness"]): r for r in records}
-    first = records[0]
-    lines = [
-        f"{first['persons']} persons of 1 to {first['most_rows']} rows, alpha {first['alpha']:g}, rho "
-        f"{first['rho']:g}, {first['draws']:,} draws: share of false certificates where JCW is hardly over "
-        "alpha / share granted where JCW is a fifth of alpha.\n",
-        "| likeness | rows of a person | " + " | ".join(ways) + " |",
-        "| --: | --- |" + " --: |" * len(ways),
-    ]
+    rows = []
     for sizes, likeness in sources:
         cells = (found[way, sizes, likeness] for way in ways)
         shown = (
-            f"{_percent(r['failures'], r['draws'])} / {_percent(r['granted'], r['draws'])}"
+            f"{percent(r['failures'], r['draws'])} / {percent(r['granted'], r['draws'])}"
             for r in cells
         )
         tied = "more errors where more rows" if sizes == "tied" else "no matter for errors"
-        lines.append(f"| {likeness:g} | {tied} | " + " | ".join(shown) + " |")
-    return "\n".join(lines) + "\n"
+        rows.append([f"{likeness:g}", tied, *shown])
+    headings = ["likeness", "rows of a person", *ways]
+    cells_of_all = table(headings, rows, left=("rows of a person",))
+    return sentence("guarantee_groups", table=cells_of_all, **records[0])
 
 
 def guarantee_compare() -> str:
@@ -197,11 +194,6 @@ def guarantee_compare() -> str:
     for record in records:
         sources.setdefault((record["methods"], record["source"]), {})[record["way"]] = record
     former, equal, new, fault = dict.fromkeys(record["way"] for record in records)
-    first = records[0]
-    intro = (
-        f"{first['n']} certification rows, alpha {first['alpha']:g}, rho {first['rho']:g}, "
-        f"{first['draws']:,} draws a line.\n\n"
-    )
 
     def false(way: str) -> Callable[[Record], str]:
         return lambda r: _share(r["ways"][way]["failures"], r["ways"][way]["draws"])
@@ -209,7 +201,7 @@ def guarantee_compare() -> str:
     def handed_out(way: str) -> Callable[[Record], str]:
         return lambda r: f"{r['ways'][way]['throughput']:.3f}"
 
-    return intro + _table(
+    found = record_table(
         {
             "methods": lambda r: f"{r['methods']}",
             "they are": lambda r: r["source"],
@@ -225,52 +217,37 @@ def guarantee_compare() -> str:
         ],
         left=("they are",),
     )
+    return sentence("guarantee_compare", table=found, **records[0])
 
 
 def guarantee_wording() -> str:
     """Return how often one of two equal methods is called better."""
     records = [record for record in _stored("wording") if record["equal"]]
-    rule = (
-        f"*Clearly* from {CLEAR:.0%} of {RESAMPLES:,} paired resamples on, *probably* from "
-        f"{LIKELY:.0%}. "
+    return sentence(
+        "guarantee_wording",
+        clear=CLEAR,
+        likely=LIKELY,
+        resamples=RESAMPLES,
+        draws=records[0]["draws"],
+        table=record_table(WORDING, records, left=("methods",)),
     )
-    return rule + _count_line(records, "a line") + _wording(records)
 
 
 def guarantee_wording_power() -> str:
     """Return how often the better of two methods is called so."""
     records = [record for record in _stored("wording") if not record["equal"]]
-    return _count_line(records, "a line") + _wording(records)
-
-
-def _wording(records: Sequence[Record]) -> str:
-    def share(name: str) -> Callable[[Record], str]:
-        return lambda r: _percent(r[name], r["draws"])
-
-    return _table(
-        {
-            "n": lambda r: f"{r['n']:,}",
-            "alpha": lambda r: f"{r['alpha']:g}",
-            "methods": lambda r: r["pair"],
-            "clearly": share("clearly"),
-            "clearly or probably": share("said"),
-            "clearly, in 0.1": share("former_clearly"),
-            "either, in 0.1": share("former_said"),
-        },
-        records,
-        left=("methods",),
-    )
+    return _with_draws(WORDING, records, left=("methods",))
 
 
 def guarantee_copies() -> str:
     """Return twins and copies among the certification rows of the datasets."""
-    return _table(
+    return record_table(
         {
             "dataset": lambda r: r["dataset"].replace("_", " "),
             "certification rows": lambda r: f"{r['n']:,}",
-            "with a twin": lambda r: _percent(r["twins"], r["n"]),
+            "with a twin": lambda r: percent(r["twins"], r["n"]),
             "of these with another label": lambda r: (
-                _percent(r["twins"] - r["copies"], r["twins"]) if r["twins"] else "-"
+                percent(r["twins"] - r["copies"], r["twins"]) if r["twins"] else "-"
             ),
             "warned": lambda r: "yes" if r["warned"] else "no",
         },
@@ -279,43 +256,29 @@ def guarantee_copies() -> str:
     )
 
 
-def _stored(name: str) -> list[Record]:
-    found: list[Record] = json.loads((RESULTS / f"{name}.json").read_text())
-    return found
-
-
-def _count_line(records: Sequence[Record], unit: str) -> str:
-    return f"{records[0]['draws']:,} draws {unit}.\n\n"
-
-
-def _table(
+def _with_draws(
     columns: dict[str, Callable[[Record], str]], records: Sequence[Record], left: Sequence[str]
 ) -> str:
-    lines = ["| " + " | ".join(columns) + " |"]
-    lines.append("|" + "".join(" --- |" if name in left else " --: |" for name in columns))
-    for record in records:
-        lines.append("| " + " | ".join(cell(record) for cell in columns.values()) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def _percent(count: int, n: int) -> str:
-    return f"{count / n:.1%}" if count / n >= 0.001 or not count else f"{count / n:.2%}"
+    """Return a table below the number of draws that each of its lines is made of."""
+    return sentence(
+        "draws_a_line", draws=records[0]["draws"], table=record_table(columns, records, left)
+    )
 
 
 def _share(count: int, draws: int) -> str:
     """Return a share with its exact two-sided interval at 99 %."""
-    low, high = binomtest(count, draws).proportion_ci(0.99, "exact")
+    low, high = interval(count, draws)
     return f"{count / draws:.2%} ({low:.2%} to {high:.2%})"
 
 
-def _or_not_yet(part: Callable[[], str]) -> Callable[[], str]:
+def _or_not_yet(part: Part) -> Part:
     """Let a page be built before its simulation, which takes hours, has been run."""
 
     def table() -> str:
         try:
             return part()
         except FileNotFoundError as error:
-            return f"*Not run yet: there is no {Path(error.filename).name}.*\n"
+            return sentence("not_run", file=Path(error.filename).name)
 
     return table
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,9 @@ from reliablenet.bench import Store, load_profile
 from reliablenet.bench.tables import results_frame
 from reliablenet.datasets import SyntheticBand
 from reliablenet.metrics.curves import COLOURS
+from studies.runner import RESULTS, read_records
+from tools.docs.markdown import DOCS
 
-DOCS = Path(__file__).parent
 BLUE, ORANGE, GREEN = COLOURS
 
 
@@ -95,7 +95,7 @@ def draw_power() -> Figure:
 
 def draw_certified_throughput() -> Figure:
     """Draw certified throughput by method, one panel a dataset, a dot a seed."""
-    runs = results_frame(Store(DOCS.parent / "results" / "paper"), load_profile("paper"))
+    runs = results_frame(Store(RESULTS / "paper"), load_profile("paper"))
     runs = runs[runs["method"].str.endswith("+certified")]
     runs = runs.assign(granted=runs["throughput"].where(runs["certified"], 0.0))
     figure = Figure(figsize=(7.2, 2.5), layout="constrained")
@@ -121,12 +121,13 @@ def draw_certified_throughput() -> Figure:
 
 def draw_cost_by_size() -> Figure:
     """Draw what a row costs, by how many there are, in units of the smallest size."""
-    found = json.loads((DOCS.parent / "benchmarks" / "results.json").read_text())
+    found = [record for record in read_records("speed", "ratios") if "cost" in record]
     axes = _axes(7.2, 3.2)
     axes.axhspan(1 / 1.2, 1.2, color="0.93", zorder=0, label="within 20 %")
     styles = zip((BLUE, ORANGE, GREEN, "0.4"), "os^D", strict=True)
-    for (name, costs), (colour, marker) in zip(found["cost"].items(), styles, strict=True):
-        axes.plot(found["rows"], costs, color=colour, marker=marker, linewidth=1.4, label=name)
+    for record, (colour, marker) in zip(found, styles, strict=True):
+        style = {"color": colour, "marker": marker, "label": record["name"].split(":")[0]}
+        axes.plot(record["rows"], record["cost"], linewidth=1.4, **style)
     axes.set(xscale="log", xlabel="rows", ylabel="cost of a row, 10,000 rows = 1")
     axes.set_ylim(0, max(2.0, 1.1 * axes.get_ylim()[1]))
     axes.legend(frameon=False, fontsize=8, ncols=2, loc="upper left")
