@@ -1,4 +1,4 @@
-"""Run studies by name or by room: python -m studies [--list] [NAME ...] [--only TEXT] [--anew]."""
+"""Run studies by name or by room: python -m studies [--list] [NAME ...] [--only TEXT] [--drop-others] [--anew]."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--only", default="", metavar="TEXT", help="measure the blocks with TEXT in their settings"
     )
-    parser.add_argument("--anew", action="store_true", help="forget the result there is")
+    parser.add_argument(
+        "--drop-others", action="store_true", help="forget the records of other settings"
+    )
+    parser.add_argument("--anew", action="store_true", help="forget all records")
     chosen = parser.parse_args(arguments)
     if chosen.list:
         show(find(chosen.names or list(ROOMS)))
@@ -31,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     complaints = []
     try:
         for study in find(chosen.names):
-            complaints += study.run(chosen.only, chosen.anew)
+            complaints += study.run(chosen.only, chosen.anew, chosen.drop_others)
     except StudyError as error:
         sys.exit(str(error))
     for complaint in complaints:

@@ -120,7 +120,7 @@ class Study:
         """Return the records of earlier runs, none if there was none."""
         return read_records(self.room, self.name) if self.path.exists() else []
 
-    def run(self, only: str = "", anew: bool = False) -> list[str]:
+    def run(self, only: str = "", anew: bool = False, drop_others: bool = False) -> list[str]:
         """Measure what is missing, write it down as it goes, and return the complaints.
 
         Parameters
@@ -129,9 +129,14 @@ class Study:
             Measure the blocks again whose settings hold this text, and no others.
         anew
             Forget all earlier records first.
+        drop_others
+            Forget the earlier records of other settings, which are refused otherwise.
         """
         blocks = self.blocks()
-        known = share_out(blocks, [] if anew else self.read(), str(self.path))
+        records = [] if anew else self.read()
+        if drop_others:
+            records = [one for one in records if any(block.owns(one) for block in blocks)]
+        known = share_out(blocks, records, str(self.path))
         if only:
             wanted = [place for place, block in enumerate(blocks) if only in str(block.setting)]
             if not wanted:
@@ -201,7 +206,7 @@ def share_out(
         if owner is None:
             raise StudyError(
                 f"{source} holds a record of other settings ({_difference(blocks, record)}). One result has one "
-                "set of settings. `--anew` measures everything again and replaces the file; to keep it, move it away."
+                "set of settings. `--drop-others` forgets such records, `--anew` all; to keep them, move the file away."
             )
         parts[owner].append(record)
     return parts

@@ -207,72 +207,65 @@ VOIDS = (
         "rows used twice",
         "certified on the rows that trained it",
         "on rows that it has not seen",
-        lambda seed, fresh: reused(seed, fresh, again=True),
-        lambda seed, fresh: reused(seed, fresh, again=False),
+        partial(reused, again=True),
+        partial(reused, again=False),
     ),
     Void(
         "looking again",
         f"the one of {RULES} rules that passes",
         f"each certified at rho / {RULES}",
-        lambda seed, fresh: best_of_many(seed, fresh, rho=RHO),
-        lambda seed, fresh: best_of_many(seed, fresh, rho=RHO / RULES),
+        partial(best_of_many, rho=RHO),
+        partial(best_of_many, rho=RHO / RULES),
     ),
     Void(
         "copies across folds",
         f"every record {COPIED} times in the table",
         "`groups=` the number of the record",
-        lambda seed, fresh: copied(seed, fresh, apart=False),
-        lambda seed, fresh: copied(seed, fresh, apart=True),
+        partial(copied, apart=False),
+        partial(copied, apart=True),
     ),
     Void(
         "copies within the fold",
         f"every certification row {PERSON_ROWS} times",
         "`groups=` the number of the record",
-        lambda seed, fresh: repeated(seed, fresh, apart=False),
-        lambda seed, fresh: repeated(seed, fresh, apart=True),
+        partial(repeated, apart=False),
+        partial(repeated, apart=True),
     ),
     Void(
         "a step before the rule",
         "columns chosen on all rows, then certified: `make_pipeline(SelectKBest(), CertifiedThreshold(...))`",
         "the pipeline inside: `CertifiedThreshold(make_pipeline(SelectKBest(), ...))`",
-        lambda seed, fresh: noise(seed, fresh, inside=False),
-        lambda seed, fresh: noise(seed, fresh, inside=True),
+        partial(noise, inside=False),
+        partial(noise, inside=True),
     ),
     Void(
         "new seeds",
         f"fitted with up to {RULES} seeds until granted",
         "fitted once",
-        lambda seed, fresh: until_granted(seed, fresh, tries=RULES),
-        lambda seed, fresh: until_granted(seed, fresh, tries=1),
+        partial(until_granted, tries=RULES),
+        partial(until_granted, tries=1),
     ),
     Void(
         "rows that hang together",
         f"{PERSON_ROWS} rows a person, cut by row",
         "`groups=` the person",
-        lambda seed, fresh: persons(seed, fresh, apart=False),
-        lambda seed, fresh: persons(seed, fresh, apart=True),
+        partial(persons, apart=False),
+        partial(persons, apart=True),
     ),
     Void(
         "another source",
         "certified before the shift",
         "certified on rows from after it",
-        lambda seed, fresh: shifted(seed, fresh, again=False),
-        lambda seed, fresh: shifted(seed, fresh, again=True),
+        partial(shifted, again=False),
+        partial(shifted, again=True),
     ),
 )
 
 
-def run_case(place: int, remedied: bool, seed: int, fresh: int) -> Outcome:
-    """Run one draw of a case, named by its place: workers cannot be sent a lambda."""
-    case = VOIDS[place]
-    return (case.with_remedy if remedied else case.with_fault)(seed, fresh)
-
-
-def count(place: int, remedied: bool, draws: int, fresh: int) -> dict[str, int]:
+def count(case: Case, draws: int, fresh: int) -> dict[str, int]:
     """Count certificates and false ones of a case."""
-    results = Parallel(n_jobs=JOBS, batch_size=20)(
-        delayed(run_case)(place, remedied, seed, fresh) for seed in range(draws)
-    )
+    work = (delayed(case)(seed, fresh) for seed in range(draws))
+    results = Parallel(n_jobs=JOBS, batch_size=20)(work)
     granted, failures = np.sum(results, axis=0).tolist()
     return {"granted": granted, "failures": failures}
 
@@ -281,12 +274,15 @@ def blocks(draws: int = DRAWS, fresh: int = FRESH) -> list[Block]:
     """Return every fault and every remedy."""
     return [
         Block.once(
-            {"what": void.name, "case": void.remedy if remedied else void.fault}
-            | {"remedied": remedied, "alpha": ALPHA, "rho": RHO, "draws": draws},
-            partial(count, place, remedied, draws, fresh),
+            {"what": void.name, "case": name, "remedied": remedied}
+            | {"alpha": ALPHA, "rho": RHO, "draws": draws},
+            partial(count, case, draws, fresh),
         )
-        for place, void in enumerate(VOIDS)
-        for remedied in (False, True)
+        for void in VOIDS
+        for name, remedied, case in (
+            (void.fault, False, void.with_fault),
+            (void.remedy, True, void.with_remedy),
+        )
     ]
 
 

@@ -95,6 +95,15 @@ def test_results_of_other_settings_are_refused_and_left_alone(results):
     assert {record["unit"] for record in read_records("speed", "squares")} == {"ft"}
 
 
+def test_records_of_other_settings_are_dropped_if_that_is_asked_for(results):
+    study(squares([1, 2])).run()
+    fewer = study([Block.once({"number": 2}, dict), *squares([3])])
+    with pytest.raises(StudyError, match="--drop-others"):
+        fewer.run()
+    fewer.run(drop_others=True)
+    assert [record["square"] for record in read_records("speed", "squares")] == [4, 9]
+
+
 def test_settings_are_compared_as_they_come_back_from_a_file():
     (block,) = [Block.once({"sizes": (1, 2)}, dict)]
     assert block.owns({"sizes": [1, 2], "found": 3})
