@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from reliablenet.training.loop import Run, Settings
 
 import reliablenet as rn
 from reliablenet.certificate import certified_threshold
@@ -28,6 +27,7 @@ from reliablenet.metrics import evaluate, risk_coverage_curve
 from reliablenet.risk.surrogate import M1, M2
 from reliablenet.tables import TabularEncoder
 from reliablenet.training import Objective, Rows, Schedule, train
+from reliablenet.training.loop import Run, Settings
 from studies.runner import ROOT, Block, Study
 from studies.speed.peers import (
     ALPHA,
