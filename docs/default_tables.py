@@ -13,9 +13,9 @@ import pandas as pd
 
 import reliablenet as rn
 from reliablenet.bench import load_profile
-from reliablenet.bench.drawing import DATASET_NAMES
-from reliablenet.bench.runner import finished_runs
-from reliablenet.bench.tables import matched_coverage, results_frame
+from reliablenet.bench.profiles import DATASET_TITLES
+from reliablenet.bench.results import certified_throughput, finished_runs, results_frame
+from reliablenet.bench.tables import matched_coverage
 from reliablenet.datasets import SyntheticBand
 
 ROOT = Path(__file__).parents[1]
@@ -24,23 +24,23 @@ STORE = PROFILE.open_store(ROOT / "results")
 SHIFTED_GAMMA = 0.7  # of Synthetic Band's shift
 FOUR = ("synthetic_band", "german_credit", "adult", "unsw_nb15-alpha-0.01")
 PARTS_OF_IT = {
-    "tabular": "whole",
-    "tabular-encoding": "no bins",
-    "tabular-ensemble": "one member",
-    "tabular-average": "no average",
-    "tabular-folds": "no last fit",
-    "tabular_constrained": "constrained",
+    "tabular+certified": "whole",
+    "tabular-encoding+certified": "no bins",
+    "tabular-ensemble+certified": "one member",
+    "tabular-average+certified": "no average",
+    "tabular-folds+certified": "no last fit",
+    "tabular_constrained+certified": "constrained",
 }
 
 
 def certified_by_set() -> str:
     """Return certified throughput of our default, boosting and the paper's, by dataset."""
     methods = {
-        "tabular": "our default",
-        "boosting": "boosting",
-        "boosting_all": "boosting on 85 %",
-        "erm_early": "MLP, early stop",
-        "reliablenet": "paper's ReliableNet",
+        "tabular+certified": "our default",
+        "boosting+certified": "boosting",
+        "boosting_all+certified": "boosting on 85 %",
+        "erm_early+certified": "MLP, early stop",
+        "reliablenet+certified": "paper's ReliableNet",
     }
     return _by_plan((*FOUR[:3], "unsw_nb15", FOUR[3]), methods)
 
@@ -48,7 +48,7 @@ def certified_by_set() -> str:
 def band_optimum() -> str:
     """Return how near our default comes to what is possible on Synthetic Band."""
     plan = "synthetic_band"
-    ours = float(np.mean(_granted(plan, "tabular")))
+    ours = float(np.mean(_granted(plan, "tabular+certified")))
     oracle = []
     for seed in PROFILE.seeds:
         band = SyntheticBand(seed=seed)
@@ -82,7 +82,7 @@ def fixed_threshold() -> str:
         cells = []
         for method in methods:
             found = runs[(runs["plan"] == plan) & (runs["method"] == method)]
-            granted = found["throughput"].where(found["certified"], 0.0).mean()
+            granted = found["certified_throughput"].mean()
             cells.append(
                 f"{found['certified'].sum()} of {len(found)} certified, {granted:.3f} right, {found['budget_spent'].mean():.0%} of the budget"
             )
@@ -120,7 +120,7 @@ def default_times() -> str:
     lines = _heading(["dataset", "training rows", "fit", "predict"])
     for name, found in _measured("default_times_results.json").items():
         cells = [f"{found['rows']:,}", f"{found['fit']:.2f}", f"{found['predict']:.2f}"]
-        lines.append(_line(DATASET_NAMES[name], cells))
+        lines.append(_line(DATASET_TITLES[name], cells))
     return "\n".join(lines) + "\n"
 
 
@@ -140,7 +140,7 @@ def boosting_tried() -> str:
     """Return certified throughput of boosting with other settings, and ours on the same seeds."""
     columns = {}
     for plan, result in zip(FOUR, _measured("boosting_tried_results.json").values(), strict=True):
-        ours = float(np.mean(_granted(plan, "tabular", PROFILE.seeds[: result["seeds"]])))
+        ours = float(np.mean(_granted(plan, "tabular+certified", PROFILE.seeds[: result["seeds"]])))
         columns[_name(plan)] = {"our default": ours} | result["throughput"]
     return _settings_by_set("setting", columns, "our default")
 
@@ -154,7 +154,7 @@ def default_tried() -> str:
     ]
     return (
         _one_change(name, "none")
-        + f"\nTime of a fit on {DATASET_NAMES[largest]}, as it is = 1: {', '.join(times)}.\n"
+        + f"\nTime of a fit on {DATASET_TITLES[largest]}, as it is = 1: {', '.join(times)}.\n"
     )
 
 
@@ -186,7 +186,7 @@ def fold_shares_by_set() -> str:
         if record["model"] == "our default"
     ]
     rules = list(records[0]["throughput"])
-    names = DATASET_NAMES | {"breast_cancer": "breast cancer"}
+    names = DATASET_TITLES | {"breast_cancer": "breast cancer"}
     columns = {
         f"{names[record['table']]}, {record['rows']:,} rows": record["throughput"]
         for record in records
@@ -209,7 +209,7 @@ def _one_change(name: str, usual: str) -> str:
     for dataset, result in _measured(name).items():
         values = {"as it is" if c == usual else c: v for c, v in result["throughput"].items()}
         seeds = "1 seed" if result["seeds"] == 1 else f"{result['seeds']} seeds"
-        columns[f"{DATASET_NAMES[dataset]}, {seeds}"] = values
+        columns[f"{DATASET_TITLES[dataset]}, {seeds}"] = values
     return _settings_by_set("change", columns, "as it is")
 
 
@@ -230,10 +230,10 @@ def images_table() -> str:
     values = [(one["mean"], one["sd"]) for one in found["throughput"].values()]
     lines.append(_line(f"{found['images']:,} digits, alpha {found['alpha']:g}", _spread(values)))
     methods = {
-        "default": "images",
-        "default, augmented": "images_augmented",
-        "paper's ReliableNet": "reliablenet",
-        "ERM, early stop": "erm_early",
+        "default": "images+certified",
+        "default, augmented": "images_augmented+certified",
+        "paper's ReliableNet": "reliablenet+certified",
+        "ERM, early stop": "erm_early+certified",
     }
     for plan in ("coloured_mnist", "cifar10"):
         granted = {name: _granted(plan, method) for name, method in methods.items()}
@@ -252,13 +252,11 @@ def _spread(values: Sequence[tuple[float, float] | None]) -> list[str]:
 
 def _granted(plan: str, method: str, seeds: Sequence[int] | None = None) -> list[float]:
     """Return certified throughput by seed, 0 where nothing was certified."""
-    found = finished_runs(STORE, PROFILE, plan, f"{method}+certified")
-    records = [found[seed] for seed in found if seeds is None or seed in seeds]
+    found = finished_runs(STORE, PROFILE, plan, method)
     return [
-        record["measured"]["certification"]["throughput"]
-        if record["certificate"]["certified"]
-        else 0.0
-        for record in records
+        certified_throughput(record)
+        for seed, record in found.items()
+        if seeds is None or seed in seeds
     ]
 
 
@@ -280,7 +278,7 @@ def _runs() -> pd.DataFrame:
 
 def _name(plan: str) -> str:
     settings = PROFILE.plans[plan]
-    return f"{DATASET_NAMES[settings.dataset]}, alpha {settings.alpha:g}"
+    return f"{settings.title}, alpha {settings.alpha:g}"
 
 
 def _bold(cells: list[str], place: int) -> list[str]:

@@ -30,8 +30,8 @@ from robustness_tables import ROBUSTNESS
 
 from reliablenet import errors
 from reliablenet.bench import load_profile
-from reliablenet.bench.drawing import DATASET_NAMES
-from reliablenet.bench.tables import results_frame
+from reliablenet.bench.methods import Point
+from reliablenet.bench.results import results_frame
 from reliablenet.methods import ledger
 
 DOCS = Path(__file__).parent
@@ -42,7 +42,7 @@ BLOCK = re.compile(
 PART = re.compile(r"(?P<begin><!-- (?P<name>\w+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)
 TITLE = re.compile(r'title="([^"]+)"')
 WIDTH = 84  # what fits into a page
-# Methods of the study in the table of certified throughput, and what they are called there.
+# Classifiers of the study in the table of certified throughput, and what they are called there.
 SHOWN = {
     "tabular": "default",
     "images": "default",
@@ -163,12 +163,9 @@ def certified_throughput() -> str:
     """Return certified throughput by dataset and method, of the datasets that have been run."""
     profile = load_profile("cpu")
     runs = results_frame(profile.open_store(DOCS.parent / "results"), profile)
-    runs = runs[runs["method"].isin([f"{method}+certified" for method in SHOWN])]
-    runs = runs.assign(
-        granted=runs["throughput"].where(runs["certified"], 0.0),
-        shown=runs["method"].str.removesuffix("+certified").map(SHOWN),
-    )
-    table = runs.groupby(["plan", "shown"])["granted"].agg(["mean", "std"])
+    runs = runs[(runs["point"] == Point.CERTIFIED) & runs["classifier"].isin(SHOWN)]
+    runs = runs.assign(shown=runs["classifier"].map(SHOWN))
+    table = runs.groupby(["plan", "shown"])["certified_throughput"].agg(["mean", "std"])
     columns = list(dict.fromkeys(SHOWN.values()))
     lines = ["| dataset | " + " | ".join(columns) + " |", "| --- |" + " ---: |" * len(columns)]
     for plan in dict.fromkeys(runs["plan"]):
@@ -177,7 +174,7 @@ def certified_throughput() -> str:
         best = found["mean"].idxmax()
         cells[best] = f"**{cells[best]}**"
         settings = profile.plans[plan]
-        name = f"{DATASET_NAMES[settings.dataset]}, alpha {settings.alpha:g}"
+        name = f"{settings.title}, alpha {settings.alpha:g}"
         if "images" in settings.data:  # fewer than there are
             name += f", {runs.loc[runs['plan'] == plan, 'train_rows'].iloc[0]:,} images"
         lines.append(f"| {name} | " + " | ".join(cells.get(c, "-") for c in columns) + " |")

@@ -16,9 +16,10 @@ import torch
 
 import reliablenet as rn
 from reliablenet.bench import PROFILES, Profile
-from reliablenet.bench.drawing import DATASET_NAMES
+from reliablenet.bench.fitting import fit_reliablenet
+from reliablenet.bench.methods import METHODS, Point
+from reliablenet.bench.profiles import DATASET_TITLES
 from reliablenet.bench.tables import TITLES, agreement, paper_values, ranking
-from reliablenet.bench.trainings import fit_models
 from reliablenet.certificate import rows_for_errors
 from reliablenet.certificate.planning import largest_certifiable_errors
 from reliablenet.datasets import load_dataset
@@ -70,7 +71,7 @@ def why_not(runs: pd.DataFrame, profile: Profile) -> str:
         "| --- | --- | --- | --- | --- | --- |",
     ]
     lines += [
-        f"| {DATASET_NAMES[plan]} | {row.highest:.1f} | {row.feasible_from:.0f} | {row.last:.1f} | {row.jcw_train:.4f} | {row.jcw_selection:.4f} |"
+        f"| {DATASET_TITLES[plan]} | {row.highest:.1f} | {row.feasible_from:.0f} | {row.last:.1f} | {row.jcw_train:.4f} | {row.jcw_selection:.4f} |"
         for plan, row in shown.iterrows()
     ]
     own = runs[(runs["plan"] == "german_credit") & (runs["method"] == PAPERS)]
@@ -155,7 +156,12 @@ def what_helps(store: Any, runs: pd.DataFrame, profile: Profile) -> str:
         "| dataset | best | ReliableNet (its better checkpoint) | minus ERM trained to the end | minus early-stopped ERM | minus boosting |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    wins: dict[str, list[str]] = {"erm": [], "erm_early": [], "boosting": []}
+    names = {
+        "erm+certified": "ERM trained to the end",
+        "erm_early+certified": "early-stopped ERM",
+        "boosting+certified": "boosting",
+    }
+    wins: dict[str, list[str]] = {rival: [] for rival in names}
     for plan, rows in table.groupby("dataset", sort=False):
         granted = _granted(runs, plan)
         ours = max(
@@ -163,34 +169,28 @@ def what_helps(store: Any, runs: pd.DataFrame, profile: Profile) -> str:
         )
         cells = []
         for rival in wins:
-            method = f"{rival}+certified"
-            if method not in granted:
+            if rival not in granted:
                 cells.append("-")
                 continue
-            difference = (granted[ours] - granted[method]).dropna()
+            difference = (granted[ours] - granted[rival]).dropna()
             sure = "sure" if (difference > 0).all() or (difference < 0).all() else "not sure"
             cells.append(f"{difference.mean():+.3f} ({sure})")
             if (difference > 0).all():
                 wins[rival].append(_name(plan, profile))
         best = rows.iloc[0]
         lines.append(
-            f"| {_name(plan, profile)} | {best['method'].removesuffix('+certified')} {best['throughput']:.3f} | {granted[ours].mean():.3f} | {' | '.join(cells)} |"
+            f"| {_name(plan, profile)} | {METHODS[best['method']].classifier} {best['throughput']:.3f} | {granted[ours].mean():.3f} | {' | '.join(cells)} |"
         )
-    names = {
-        "erm": "ERM trained to the end",
-        "erm_early": "early-stopped ERM",
-        "boosting": "boosting",
-    }
     for rival, places in wins.items():
         lines.append(
-            f"{'' if rival != 'erm' else chr(10)}* ReliableNet is surely better than {names[rival]} on: {', '.join(places) or 'no dataset'}."
+            f"{'' if rival != 'erm+certified' else chr(10)}* ReliableNet is surely better than {names[rival]} on: {', '.join(places) or 'no dataset'}."
         )
     lines.append(
         "\nWhat decides how much may be automated at a certified budget is the base model first. "
         + (
             "Constrained training repairs what training ERM to the end spoils; stopping ERM early repairs as much or more on every dataset, at less cost.\n"
-            if not wins["erm_early"]
-            else f"Constrained training is worth its cost over early stopping on {', '.join(wins['erm_early'])}.\n"
+            if not wins["erm_early+certified"]
+            else f"Constrained training is worth its cost over early stopping on {', '.join(wins['erm_early+certified'])}.\n"
         )
     )
     lines.append(_under_shift(runs, profile))
@@ -228,7 +228,7 @@ def _ablation(runs: pd.DataFrame) -> str:
             f"{_mean(runs, plan, m, 'coverage'):.3f}, {_mean(runs, plan, m, 'budget_spent'):.2f}"
             for m in ("erm@eps", "warmup@eps", PAPERS)
         ]
-        lines.append(f"   | {DATASET_NAMES.get(plan, plan)} | {' | '.join(cells)} |")
+        lines.append(f"   | {DATASET_TITLES.get(plan, plan)} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -236,8 +236,8 @@ def _course(plan: str, seed: int, profile: Profile) -> dict[str, Any]:
     """Train ReliableNet once more and say how its multiplier went."""
     with warnings.catch_warnings(action="ignore"):
         dataset = load_dataset(plan, seed)
-        model: Any = fit_models(profile.plans[plan], "reliablenet", dataset, seed, profile.rho)
-    records = model["reliablenet"].history_.records
+        fitted: Any = fit_reliablenet(profile.plans[plan], dataset, seed, profile.rho)
+    records = fitted.model.history_.records
     return {
         "plan": plan,
         "highest": max(record.multiplier for record in records),
@@ -266,9 +266,8 @@ def _perfect_aurc(accuracy: float, n: int) -> float:
 
 
 def _granted(runs: pd.DataFrame, plan: str) -> pd.DataFrame:
-    rows = runs[(runs["plan"] == plan) & runs["method"].str.endswith("+certified")]
-    rows = rows.assign(granted=np.where(rows["certified"], rows["throughput"], 0.0))
-    return rows.pivot(index="seed", columns="method", values="granted")
+    rows = runs[(runs["plan"] == plan) & (runs["point"] == Point.CERTIFIED)]
+    return rows.pivot(index="seed", columns="method", values="certified_throughput")
 
 
 def _mean(runs: pd.DataFrame, plan: str, method: str, column: str) -> float:
@@ -277,8 +276,8 @@ def _mean(runs: pd.DataFrame, plan: str, method: str, column: str) -> float:
 
 def _name(plan: str, profile: Profile) -> str:
     settings = profile.plans[plan]
-    name = DATASET_NAMES.get(settings.dataset, settings.dataset)
-    return name if settings.dataset == plan else f"{name}, alpha {settings.alpha:g}"
+    alpha = "" if settings.dataset == plan else f", alpha {settings.alpha:g}"
+    return f"{settings.title}{alpha}"
 
 
 def _number(value: float, title: str) -> str:
