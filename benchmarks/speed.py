@@ -217,7 +217,7 @@ def decisions(threads: int) -> Iterator[Figure]:
 
 def jobs(threads: int) -> Iterator[Figure]:
     """`compare` of four networks in one process and in two."""
-    rows = SyntheticBand(seed=0).sample(4000)
+    rows = SyntheticBand(random_state=0).sample(4000)
 
     def run(n_jobs: int) -> None:
         with warnings.catch_warnings():
@@ -230,7 +230,7 @@ def jobs(threads: int) -> Iterator[Figure]:
 
 
 def band_rows(n: int) -> Rows:
-    fold = SyntheticBand(seed=0).sample(n)
+    fold = SyntheticBand(random_state=0).sample(n)
     return Rows(torch.tensor(fold.X, dtype=torch.float32), torch.tensor(fold.y))
 
 

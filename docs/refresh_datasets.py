@@ -20,7 +20,7 @@ SHOWN = 10  # images in a row of a grid
 INTRODUCTION = """\
 # Datasets
 
-`rn.load_dataset(name, seed=0)` gives a `Dataset`: `folds` (training, selection and certification rows of the source domain), `shifts` (other domains), `groups` (subgroups to
+`rn.load_dataset(name, random_state=0)` gives a `Dataset`: `folds` (training, selection and certification rows of the source domain), `shifts` (other domains), `groups` (subgroups to
 look into), `sweeps` (rows by severity of the shift), `test` (where the source has a set of its own) and `info` (files, rows, settings). `Dataset.from_frame` builds the same from
 a table of your own.
 
@@ -89,7 +89,7 @@ def counts(dataset: Dataset) -> str:
 
 def draw_band(dataset: Dataset) -> Figure:
     """Draw two dimensions of the band, with the coin tosses in it."""
-    band = SyntheticBand(seed=0, dimension=2, gamma=0.9)
+    band = SyntheticBand(random_state=0, dimension=2, gamma=0.9)
     fold = band.sample(3000)
     figure = Figure(figsize=(6, 5), layout="constrained")
     axes = figure.subplots()

@@ -31,7 +31,7 @@ def main(folder: Path = DOCS / "images") -> None:
 
 def draw_decisions() -> Figure:
     """Draw how often a model is right and wrong by confidence, and where it may act."""
-    band = SyntheticBand(seed=0)
+    band = SyntheticBand(random_state=0)
     past, held_out = band.sample(5000), band.sample(3000)
     model = HistGradientBoostingClassifier(random_state=0).fit(past.X, past.y)
     proba = model.predict_proba(held_out.X)
@@ -82,7 +82,7 @@ def draw_power() -> Figure:
     axes = _axes(7.2, 3.2)
     rows = np.arange(20, 1001)
     for jcw, colour in zip((0.0, 0.01, 0.02, 0.03), (GREEN, BLUE, ORANGE, "0.5"), strict=True):
-        power = rn.certification_power(rows, 0.05, expected_jcw=jcw)
+        power = rn.certificate.certification_power(rows, 0.05, expected_jcw=jcw)
         axes.plot(rows, power, color=colour, linewidth=1.4, label=f"true JCW {jcw:g}")
     axes.axhline(0.9, color="0.6", linewidth=0.8, linestyle=":")
     axes.set(

@@ -33,7 +33,7 @@ def main() -> None:
     mine = make_pipeline(TabularEncoder(), KNeighborsClassifier(15))
     methods = {"neighbours": mine} | {
         name: method
-        for name, method in rn.default_methods().items()
+        for name, method in rn.methods.default_methods().items()
         if name in ("reliablenet", "erm_early_stopped", "boosting")
     }
     comparison = rn.compare(X, y, alpha=alpha, methods=methods)

@@ -41,7 +41,7 @@ def main() -> None:
 
     clf = rn.ReliableClassifier(
         alpha=0.05,
-        schedule=rn.Schedule(
+        schedule=rn.training.Schedule(
             warmup_epochs=4, epochs_per_stage=2, max_stages=3, tau=0.02, dual_rate=0.3
         ),
         batch_size=256 // world,  # of one process: together they take 256 rows a step

@@ -47,6 +47,38 @@ def test_importing_is_silent_and_light() -> None:
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
+def test_rooms_are_attributes_of_a_fresh_import() -> None:
+    code = (
+        "import reliablenet as rn; rn.errors.ModelFileError; rn.tables.Fold; rn.report.model_page;"
+        "rn.bench.Store; rn.training.Schedule; assert 'tables' in dir(rn)"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+@pytest.mark.parametrize("name", [name for names in rn._MOVED.values() for name in names])
+def test_names_that_0_1_had_at_the_top_tell_where_they_are(name: str) -> None:
+    with pytest.warns(DeprecationWarning, match=rf"reliablenet\.\w+\.{name}; the short name goes"):
+        assert getattr(rn, name).__name__ == name
+    assert name not in rn.__all__
+
+
+def test_type_checkers_see_every_public_name_and_its_type(tmp_path) -> None:
+    user = tmp_path / "user.py"
+    lines = [
+        f"import reliablenet as rn\n_{place} = rn.{name}\n" for place, name in enumerate(NAMES)
+    ]
+    user.write_text("".join(lines) + "reveal_type(rn.rows_needed(0.05, 0.05))\nrn.nonsense\n")
+    said = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", str(user)],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
+    assert 'Revealed type is "int"' in said
+    assert said.count("error:") == 1, said
+    assert 'has no attribute "nonsense"' in said
+
+
 def test_the_room_that_0_1_had_names_the_new_ones() -> None:
     import reliablenet.data as old
 

@@ -14,7 +14,7 @@ def run() -> list[dict[str, Any]]:
     """Count twins and copies in every dataset, and in Adult without its one fine column."""
     records = []
     for name in sorted(DATASETS):
-        folds = load_dataset(name, seed=0).folds
+        folds = load_dataset(name, random_state=0).folds
         records.append(_record(name, folds))
         if name == "adult":
             records.append(_record("adult without fnlwgt", _without(folds, "fnlwgt")))

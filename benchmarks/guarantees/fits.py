@@ -17,7 +17,7 @@ from reliablenet.datasets import SyntheticBand
 
 ALPHA, RHO = 0.05, 0.05
 FITS, FEWER_FITS, FRESH, BLOCK = 1000, 300, 100_000, 20
-SHORT = rn.Schedule(warmup_epochs=5, epochs_per_stage=2, max_stages=3, tau=0.1)
+SHORT = rn.training.Schedule(warmup_epochs=5, epochs_per_stage=2, max_stages=3, tau=0.1)
 
 Maker = Callable[[int], Any]  # a seed becomes an unfitted estimator
 
@@ -61,7 +61,11 @@ def fit_once(trial: Trial, seed: int, fresh: int = FRESH) -> tuple[bool, float]:
     known = band.sample(trial.rows)
     model = trial.make(seed)
     with warnings.catch_warnings():  # refusals are counted
-        for category in (rn.NotCertifiedWarning, rn.EmptyCertificateWarning, rn.ConstraintWarning):
+        for category in (
+            rn.errors.NotCertifiedWarning,
+            rn.errors.EmptyCertificateWarning,
+            rn.errors.ConstraintWarning,
+        ):
             warnings.simplefilter("ignore", category)
         model.fit(known.X, known.y)
     if not model.certificate_.certified:

@@ -109,7 +109,11 @@ def noise(seed: int, fresh: int, *, inside: bool) -> Outcome:
     random = np.random.default_rng(seed)
     X, y = random.standard_normal((NOISE_ROWS, 2000)), random.integers(0, 2, NOISE_ROWS)
     with warnings.catch_warnings():
-        for category in (rn.NotCertifiedWarning, rn.EmptyCertificateWarning, rn.ReuseWarning):
+        for category in (
+            rn.errors.NotCertifiedWarning,
+            rn.errors.EmptyCertificateWarning,
+            rn.errors.ReuseWarning,
+        ):
             warnings.simplefilter("ignore", category)  # that it warns is for the tests
         if inside:
             chosen = make_pipeline(SelectKBest(k=40), LogisticRegression())
@@ -181,13 +185,17 @@ def _fitted(
     jitter: float = 0.0,
 ) -> Outcome:
     with warnings.catch_warnings():
-        for category in (rn.NotCertifiedWarning, rn.FoldWarning, rn.ReuseWarning):
+        for category in (
+            rn.errors.NotCertifiedWarning,
+            rn.errors.FoldWarning,
+            rn.errors.ReuseWarning,
+        ):
             warnings.simplefilter("ignore", category)  # that it warns is for the tests
         rule = rn.CertifiedThreshold(tree(leaf), ALPHA, RHO, random_state=0)
         rule.fit(X, y, groups=groups)
     new = band.sample(fresh)
     if jitter:
-        random = np.random.default_rng(band.seed + 1)
+        random = np.random.default_rng(band.random_state + 1)
         new = Fold(new.X + jitter * random.standard_normal(new.X.shape), new.y)
     return outcome(rule.estimator_, rule.certificate_, new)
 

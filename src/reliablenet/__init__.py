@@ -1,192 +1,65 @@
 """ReliableNet: classifiers that know when to act and when to defer.
 
-The public names, and nothing else. Each is imported on first use, because torch alone takes seconds.
+`__init__.pyi` lists the public names. Each is imported on first use, because torch alone takes seconds.
 """
 
 from __future__ import annotations
 
+import ast
 from importlib import import_module
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from reliablenet._version import __version__
+from reliablenet._version import __version__ as __version__
+from reliablenet._warn import warn_user
 
-if TYPE_CHECKING:
-    from reliablenet import metrics
-    from reliablenet.certificate import (
-        Certificate,
-        certification_power,
-        certified_threshold,
-        certify,
-        clopper_pearson_upper,
-        conformal_threshold,
-        hoeffding_upper,
-        jcw_threshold,
-        rows_needed,
-        uniform_slack,
-    )
-    from reliablenet.datasets import Dataset, load_dataset
-    from reliablenet.errors import (
-        ColumnWarning,
-        ConstraintWarning,
-        DataFileError,
-        EmptyCertificateWarning,
-        FoldWarning,
-        InvalidDataError,
-        InvalidParameterError,
-        LabelWarning,
-        MissingExtraError,
-        ModelFileError,
-        NotCertifiedWarning,
-        ReliableNetError,
-        ReuseWarning,
-        TrainingDivergedError,
-    )
-    from reliablenet.methods import (
-        CertifiedThreshold,
-        Comparison,
-        ConfidenceThreshold,
-        ConformalRiskControl,
-        Decisions,
-        DeepGamblersClassifier,
-        ERMClassifier,
-        ReliableClassifier,
-        SelectiveClassifier,
-        SelectiveNetClassifier,
-        TemperatureScaling,
-        compare,
-        default_methods,
-        load,
-    )
-    from reliablenet.risk import gap, phi, psi, violation, zeta
-    from reliablenet.training import JCWConstraint, Schedule
-
-_HOME = {
-    "certificate": (
-        "Certificate",
-        "certification_power",
-        "certified_threshold",
-        "certify",
-        "clopper_pearson_upper",
-        "conformal_threshold",
-        "hoeffding_upper",
-        "jcw_threshold",
-        "rows_needed",
-        "uniform_slack",
-    ),
-    "datasets": ("Dataset", "load_dataset"),
+# Names that version 0.1 had here; they go in 0.3.
+_MOVED = {
+    "certificate": ("certification_power",),
+    "datasets": ("Dataset",),
     "errors": (
-        "ColumnWarning",
-        "ConstraintWarning",
-        "DataFileError",
-        "EmptyCertificateWarning",
-        "FoldWarning",
-        "InvalidDataError",
-        "InvalidParameterError",
-        "LabelWarning",
-        "MissingExtraError",
-        "ModelFileError",
-        "NotCertifiedWarning",
-        "ReliableNetError",
-        "ReuseWarning",
-        "TrainingDivergedError",
+        *("ColumnWarning", "ConstraintWarning", "DataFileError", "EmptyCertificateWarning"),
+        *("FoldWarning", "InvalidDataError", "InvalidParameterError", "LabelWarning"),
+        *("MissingExtraError", "ModelFileError", "NotCertifiedWarning", "ReliableNetError"),
+        *("ReuseWarning", "TrainingDivergedError"),
     ),
-    "methods": (
-        "CertifiedThreshold",
-        "Comparison",
-        "ConfidenceThreshold",
-        "ConformalRiskControl",
-        "Decisions",
-        "DeepGamblersClassifier",
-        "ERMClassifier",
-        "ReliableClassifier",
-        "SelectiveClassifier",
-        "SelectiveNetClassifier",
-        "TemperatureScaling",
-        "compare",
-        "default_methods",
-        "load",
-    ),
-    "risk": ("gap", "phi", "psi", "violation", "zeta"),
-    "training": ("JCWConstraint", "Schedule"),
+    "methods": ("Comparison", "Decisions", "SelectiveClassifier", "default_methods"),
+    "training": ("Schedule",),
 }
-_ROOMS = (
-    *(
-        "risk",
-        "certificate",
-        "metrics",
-        "tables",
-        "datasets",
-        "training",
-        "methods",
-        "bench",
-        "report",
-    ),
-    "data",  # of version 0.1
-)
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
-__all__ = [
-    "Certificate",
-    "CertifiedThreshold",
-    "ColumnWarning",
-    "Comparison",
-    "ConfidenceThreshold",
-    "ConformalRiskControl",
-    "ConstraintWarning",
-    "DataFileError",
-    "Dataset",
-    "Decisions",
-    "DeepGamblersClassifier",
-    "ERMClassifier",
-    "EmptyCertificateWarning",
-    "FoldWarning",
-    "InvalidDataError",
-    "InvalidParameterError",
-    "JCWConstraint",
-    "LabelWarning",
-    "MissingExtraError",
-    "ModelFileError",
-    "NotCertifiedWarning",
-    "ReliableClassifier",
-    "ReliableNetError",
-    "ReuseWarning",
-    "Schedule",
-    "SelectiveClassifier",
-    "SelectiveNetClassifier",
-    "TemperatureScaling",
-    "TrainingDivergedError",
-    "__version__",
-    "certification_power",
-    "certified_threshold",
-    "certify",
-    "clopper_pearson_upper",
-    "compare",
-    "conformal_threshold",
-    "default_methods",
-    "gap",
-    "hoeffding_upper",
-    "jcw_threshold",
-    "load",
-    "load_dataset",
-    "metrics",
-    "phi",
-    "psi",
-    "rows_needed",
-    "uniform_slack",
-    "violation",
-    "zeta",
-]
+
+def _read_names() -> dict[str, str]:
+    """Return the public names with the module that each comes from, as the stub tells."""
+    stub = ast.parse(Path(__file__).with_name("__init__.pyi").read_text(encoding="utf-8"))
+    return {
+        alias.name: str(node.module)
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+_HOME = _read_names()
+_ROOMS = {name for name, module in _HOME.items() if module == __name__}
+
+__all__ = sorted(_HOME.keys() - _ROOMS)
 
 
 def __getattr__(name: str) -> object:
     if name in _ROOMS:
-        return import_module(f"reliablenet.{name}")
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'reliablenet' has no attribute {name!r}")
-    value = getattr(import_module(f"reliablenet.{_MODULE_OF[name]}"), name)
-    globals()[name] = value
-    return value
+        return import_module(f"{__name__}.{name}")
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+        globals()[name] = value
+        return value
+    for room, names in _MOVED.items():
+        if name in names:
+            warn_user(
+                f"reliablenet.{name} is now reliablenet.{room}.{name}; the short name goes in 0.3.",
+                DeprecationWarning,
+            )
+            return getattr(import_module(f"{__name__}.{room}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, *_ROOMS]

@@ -9,7 +9,7 @@ from pathlib import Path
 HERE = str(Path(__file__).parent)
 
 
-def warn_user(message: str, category: type[Warning]) -> None:
+def warn_user(message: str | Warning, category: type[Warning] | None = None) -> None:
     """Warn about the innermost line that is neither ours nor scikit-learn's."""
     # scikit-learn is between us and the caller where it calls our fit: `with_callbacks`, `GridSearchCV`,
     # which does so through joblib.

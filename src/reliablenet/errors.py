@@ -45,6 +45,19 @@ class ColumnWarning(UserWarning):
     """A column of a table is left out, or gives the target away; the message names it."""
 
 
+class LeakWarning(ColumnWarning):
+    """A column gives the target away.
+
+    Attributes
+    ----------
+    column : str
+    """
+
+    def __init__(self, message: str, column: str = "") -> None:
+        super().__init__(message)
+        self.column = column
+
+
 class LabelWarning(UserWarning):
     """Labels look mistaken: a class that the model does not know, or more errors than guessing makes."""
 

@@ -29,7 +29,7 @@ from reliablenet.training.schedule import Schedule
 PLAN = Plan("synthetic_band", epochs=4, warmup_epochs=2, epochs_per_stage=2, max_stages=2)
 BAND = load_dataset("synthetic_band", 37)
 SHORT = Schedule(warmup_epochs=2, epochs_per_stage=2, max_stages=1, patience=1)
-ROWS = SyntheticBand(seed=0).sample(2000)
+ROWS = SyntheticBand(random_state=0).sample(2000)
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +137,7 @@ def traits(model):
     }
 
 
-@pytest.mark.filterwarnings("ignore::reliablenet.ReuseWarning")
+@pytest.mark.filterwarnings("ignore::reliablenet.errors.ReuseWarning")
 @pytest.mark.parametrize("part", PARTS)
 def test_one_part_is_taken_away_and_no_other(part) -> None:
     settings = {"network": "tabular", "schedule": SHORT, "random_state": 0, "verbose": False}
@@ -148,5 +148,5 @@ def test_one_part_is_taken_away_and_no_other(part) -> None:
 
 
 def test_an_unknown_part() -> None:
-    with pytest.raises(rn.InvalidParameterError, match="`without` of AblatedClassifier"):
+    with pytest.raises(rn.errors.InvalidParameterError, match="`without` of AblatedClassifier"):
         AblatedClassifier(without="luck").fit(ROWS.X, ROWS.y)

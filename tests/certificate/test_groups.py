@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.stats import chisquare
 
 import reliablenet as rn
@@ -73,7 +72,7 @@ def test_groups_are_checked() -> None:
         rn.certify(None, whole.truth, 0.9, groups=["a", "b"], **score)
     with pytest.raises(InvalidDataError, match="it is missing in row 2"):
         rn.certify(None, whole.truth, 0.9, groups=["a", "b", None, "a"], **score)
-    with pytest.raises(rn.InvalidParameterError, match="`random_state` of certify"):
+    with pytest.raises(rn.errors.InvalidParameterError, match="`random_state` of certify"):
         rn.certify(None, whole.truth, 0.9, groups=list("abab"), random_state="x", **score)
     with pytest.raises(InvalidDataError, match="Groups need rows"):
         OneRowEach().rows()

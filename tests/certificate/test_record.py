@@ -8,8 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.stats import beta
 
 from reliablenet.certificate import Certificate, Provenance, certify, clopper_pearson_upper

@@ -9,8 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from reliablenet.certificate import Certificate, certified_threshold, certify
 from reliablenet.certificate.scored import ScoredRows, score_rows
@@ -93,7 +92,7 @@ def test_groups_give_the_same_in_batches(table, n_groups, threshold) -> None:
     assert (found.unit, found.n) == ("group", min(n_groups, len(score)))
 
 
-@pytest.mark.filterwarnings("ignore::reliablenet.LabelWarning")
+@pytest.mark.filterwarnings("ignore::reliablenet.errors.LabelWarning")
 @given(tables(), st.integers(1, 30))
 def test_classes_that_the_model_does_not_know_are_counted_in_batches_too(table, period) -> None:
     score, wrong, alpha, rho, size = table

@@ -7,8 +7,7 @@ import re
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from reliablenet.certificate import Certificate, Provenance, clopper_pearson_upper, wording
 from reliablenet.certificate.planning import largest_certifiable_errors, rows_for_errors

@@ -323,7 +323,7 @@ def test_a_model_on_fresh_rows_of_groups(trained, loans, call) -> None:
     nobody.to_csv(loans / "visits.csv", index=False)
     result = call(*arguments, "--group", "person")
     assert result.exit_code == 2
-    assert "The group 'person' is missing in row 3" in result.stderr
+    assert "The group 'person' is missing in 1 of" in result.stderr
     assert "has no column 'persn'" in call(*arguments, "--group", "persn").stderr
 
 

@@ -76,7 +76,7 @@ def test_inspect_shows_what_a_model_file_holds(trained, compared, loans, call) -
     text = call("inspect", loans / "model.rnet").stdout
     assert text.startswith("Certified: the model acts on ")
     assert "  numbers              2: debt, member\n" in text
-    assert "  without customer_id  it names the rows" in text
+    assert "  without customer_id  it is called an id" in text
     assert "Pipeline" in call("inspect", loans / "best.rnet").stdout or (
         "ERMClassifier" in call("inspect", loans / "best.rnet").stdout
     )
@@ -134,7 +134,7 @@ def test_plan_agrees_with_the_library(call) -> None:
     result = call("plan", "--alpha", "0.05", "--expected-jcw", "0.02", "--rows", "400", "--json")
     found = json.loads(result.stdout)
     assert found["rows_needed"] == rn.rows_needed(0.05, expected_jcw=0.02)
-    assert found["chance"] == rn.certification_power(400, 0.05, expected_jcw=0.02)
+    assert found["chance"] == rn.certificate.certification_power(400, 0.05, expected_jcw=0.02)
     assert found["least_bound"] == rn.clopper_pearson_upper(0, 400, 0.05)
     text = call("plan", "--alpha", "0.05", "--rows", "40").stdout
     assert text.startswith("59 certification rows show, with a chance of at least 90 %,")

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 
 import pandas as pd
 import pytest
@@ -14,7 +15,8 @@ from typer.testing import CliRunner
 
 import reliablenet as rn
 from reliablenet.cli.app import app
-from reliablenet.cli.running import Commands
+from reliablenet.cli.running import Commands, notes_on_stderr
+from reliablenet.errors import LeakWarning
 
 COMMAND = [sys.executable, "-m", "reliablenet"]
 
@@ -43,11 +45,11 @@ def failing(error: Exception) -> typer.Typer:
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (rn.InvalidDataError("the data"), 2),
-        (rn.InvalidParameterError("the setting"), 2),
-        (rn.ModelFileError("the model"), 2),
-        (rn.MissingExtraError("the extra"), 2),
-        (rn.DataFileError("the file"), 5),
+        (rn.errors.InvalidDataError("the data"), 2),
+        (rn.errors.InvalidParameterError("the setting"), 2),
+        (rn.errors.ModelFileError("the model"), 2),
+        (rn.errors.MissingExtraError("the extra"), 2),
+        (rn.errors.DataFileError("the file"), 5),
         (FileNotFoundError(2, "No such file", "x.csv"), 5),
         (PermissionError(13, "Permission denied", "x.csv"), 2),
     ],
@@ -65,10 +67,10 @@ def test_a_bug_of_ours_asks_to_be_reported() -> None:
     assert "reliablenet doctor" in result.stderr
 
 
-@pytest.mark.parametrize("error", [RuntimeError("oops"), rn.InvalidDataError("the data")])
+@pytest.mark.parametrize("error", [RuntimeError("oops"), rn.errors.InvalidDataError("the data")])
 def test_debug_shows_where_it_arose(error) -> None:
     result = CliRunner().invoke(failing(error), ["--debug", "fail"])
-    assert result.exit_code == (2 if isinstance(error, rn.InvalidDataError) else 1)
+    assert result.exit_code == (2 if isinstance(error, rn.errors.InvalidDataError) else 1)
     assert "Traceback (most recent call last)" in result.stderr
     assert "raise error" in result.stderr
 
@@ -212,3 +214,11 @@ def test_an_existing_file_survives_a_failure(trained, loans, call, tmp_path) -> 
     assert "bad.csv: line 302 has 2 fields where the header has 6" in result.stderr
     assert out.read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.csv", "d.csv"]
+
+
+def test_a_column_that_gives_the_target_away_comes_with_the_option_that_leaves_it_out(
+    capsys,
+) -> None:
+    with notes_on_stderr():
+        warnings.warn(LeakWarning("Column 'paid' gives the target away.", "paid"), stacklevel=1)
+    assert capsys.readouterr().err == ("note: Column 'paid' gives the target away. (--drop paid)\n")

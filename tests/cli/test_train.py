@@ -37,7 +37,7 @@ def test_train_notes_on_stderr_what_it_leaves_out(trained, loans) -> None:
 
 def test_train_is_the_library_with_the_same_seed(trained, loans) -> None:
     X, y = take_target(read_table(loans / "loans.csv"), "default")
-    with pytest.warns((ColumnWarning, rn.ConstraintWarning)):
+    with pytest.warns((ColumnWarning, rn.errors.ConstraintWarning)):
         ours = rn.ReliableClassifier(alpha=0.1, random_state=0).fit(X, y)
     assert ours.certificate_ == rn.load(loans / "model.rnet").certificate_
 

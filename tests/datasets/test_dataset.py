@@ -53,7 +53,8 @@ def test_fold_sizes_budget_and_seed_are_those_asked_for(loans):
     )
     assert wide < narrow
     first, again, other = (
-        Dataset.from_frame(loans, "default", seed=seed).folds.train.X.index for seed in (1, 1, 2)
+        Dataset.from_frame(loans, "default", random_state=seed).folds.train.X.index
+        for seed in (1, 1, 2)
     )
     assert first.equals(again)
     assert not first.equals(other)
@@ -182,7 +183,7 @@ def test_the_callers_table_stays_as_it_was(loans):
         ({"groups": {"old": "age > 99"}}, r"`groups` .* hold rows .* got \['old'\]"),
         ({"groups": {"old": "age >"}}, r"`groups` .* be a query .* got 'age >'"),
         ({"groups": {}}, r"`groups` .* hold rows .* got \{\}"),
-        ({"seed": -1}, r"`seed` of Dataset.from_frame"),
+        ({"random_state": -1}, r"`random_state` of Dataset.from_frame"),
         ({"fold_sizes": (0.5, 0.5)}, r"`fold_sizes`"),
     ],
 )
@@ -204,14 +205,14 @@ def test_what_is_no_frame_is_refused_by_type(frame):
 
 def test_a_target_with_missing_values_is_refused_with_their_number(loans):
     loans.loc[["loan 7", "loan 9"], "default"] = None
-    with pytest.raises(InvalidDataError, match=r"got 2 missing values, the first in row 7.*dropna"):
+    with pytest.raises(InvalidDataError, match=r"missing in 2 of 400 rows, first in row 7.*dropna"):
         Dataset.from_frame(loans, "default")
 
 
 @pytest.mark.parametrize("names", [["x", "x", "y"], [1, "1", "y"]])
 def test_columns_of_the_same_name_are_refused(names):
     table = pd.DataFrame(np.zeros((9, 3)), columns=pd.Index(names, dtype=object))
-    with pytest.raises(InvalidDataError, match=f"occur more than once: \\['{names[1]}'\\]"):
+    with pytest.raises(InvalidDataError, match=f"\\['{names[1]}'\\] occur more than once"):
         Dataset.from_frame(table, "y")
 
 

@@ -46,7 +46,7 @@ def test_saving_a_model(small_disk, model) -> None:
 
 def test_a_checkpoint_of_a_run_that_outgrows_the_disk(small_disk) -> None:
     X, y = torch.randn(64, 4), torch.arange(64) % 2
-    schedule = rn.Schedule(warmup_epochs=2, epochs_per_stage=2, max_stages=1)
+    schedule = rn.training.Schedule(warmup_epochs=2, epochs_per_stage=2, max_stages=1)
     target = small_disk / "run.ckpt"
 
     def run(**more: object) -> object:
@@ -100,7 +100,9 @@ def test_results_of_bench(small_disk) -> None:
 
 def test_no_room_for_a_single_record_is_said_before_the_work(small_disk) -> None:
     fill(small_disk, 0)
-    with pytest.raises(rn.DataFileError, match=r"Results cannot be written to .*No space left"):
+    with pytest.raises(
+        rn.errors.DataFileError, match=r"Results cannot be written to .*No space left"
+    ):
         run_jobs([], Store(small_disk / "tiny"))
 
 

@@ -108,7 +108,9 @@ def test_a_member_larger_than_memory_is_refused_by_its_size(kind, tmp_path) -> N
         place = content.index(b"PK\x01\x02") + 24
         content[place : place + 4] = (2**32 - 2).to_bytes(4, "little")
         path.write_bytes(content)
-    with pytest.raises(rn.DataFileError, match=r"a\.bin in the archive .* would take [\d,]+ bytes"):
+    with pytest.raises(
+        rn.errors.DataFileError, match=r"a\.bin in the archive .* would take [\d,]+ bytes"
+    ):
         read_members(path, {"a.bin": "0" * 64})
 
 
@@ -117,22 +119,24 @@ def test_a_line_larger_than_memory_is_refused(tmp_path, monkeypatch) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(gzip.compress(b"a,b\n1,2\n" + b"0" * 2**24))
     with pytest.raises(
-        rn.InvalidDataError, match=r"t\.csv: line 3 has 1,048,576 characters or more"
+        rn.errors.InvalidDataError, match=r"t\.csv: line 3 has 1,048,576 characters or more"
     ):
         read_table(path)
     path.write_text("a,b\n1,2\n" + "3" * (2**20 - 3) + ",4\n")
-    with pytest.raises(rn.InvalidDataError, match="line 3"):
+    with pytest.raises(rn.errors.InvalidDataError, match="line 3"):
         read_table(path)
     path.write_text("a,b\n1,2\n" + "x" * (2**17 - 9) + ",4\n")
     assert len(read_table(path)) == 2
     path.write_text("a,b\n1,2\n" + "x" * (2**17 + 1) + ",4\n")
-    with pytest.raises(rn.InvalidDataError, match=r"t\.csv holds a field of more than 131,072"):
+    with pytest.raises(
+        rn.errors.InvalidDataError, match=r"t\.csv holds a field of more than 131,072"
+    ):
         read_table(path)
 
 
 @pytest.fixture(scope="module")
 def wrapped(tmp_path_factory) -> Path:
-    band = SyntheticBand(seed=0).sample(300)
+    band = SyntheticBand(random_state=0).sample(300)
     model = rn.CertifiedThreshold(GaussianNB(), alpha=0.4, random_state=0).fit(band.X, band.y)
     return model.save(tmp_path_factory.mktemp("wrapped") / "m.rnet")
 
@@ -158,7 +162,7 @@ def test_a_bomb_inside_a_model_file_is_refused(wrapped, tmp_path) -> None:
     parts["manifest.json"] = json.dumps(manifest).encode()
     path = tmp_path / "m.rnet"
     path.write_bytes(seal(parts))
-    with pytest.raises(rn.ModelFileError, match="compressed members, which we never write"):
+    with pytest.raises(rn.errors.ModelFileError, match="compressed members, which we never write"):
         rn.load(path)
 
 
@@ -170,7 +174,7 @@ def test_a_model_file_with_another_name_in_it_is_refused(wrapped, tmp_path, name
     path = tmp_path / "inside" / "m.rnet"
     path.parent.mkdir()
     path.write_bytes(seal(members(wrapped) | {name: b"evil"}))
-    with pytest.raises(rn.ModelFileError, match="must hold one of"):
+    with pytest.raises(rn.errors.ModelFileError, match="must hold one of"):
         rn.load(path)
     assert [file.name for file in tmp_path.rglob("*")] == ["inside", "m.rnet"]
 
@@ -187,7 +191,7 @@ def test_a_link_in_the_place_of_a_member_gives_no_other_file(wrapped, tmp_path) 
     buffer = io.BytesIO(seal(parts))
     path = tmp_path / "m.rnet"
     path.write_bytes(buffer.getvalue())
-    with pytest.raises(rn.ReliableNetError, match="This is not the JSON of a certificate"):
+    with pytest.raises(rn.errors.ReliableNetError, match="This is not the JSON of a certificate"):
         rn.load(path)
 
 
@@ -210,7 +214,7 @@ def test_a_profile_names_no_folder_outside_of_the_results(name, where, tmp_path)
     path.write_text(
         f'name = "{top}"\nextends = "smoke"\n[plans."{plan}"]\ndataset = "synthetic_band"\n'
     )
-    with pytest.raises(rn.InvalidParameterError, match="must be a name for a folder"):
+    with pytest.raises(rn.errors.InvalidParameterError, match="must be a name for a folder"):
         load_profile(str(path))
 
 
@@ -219,7 +223,7 @@ def test_a_profile_names_no_folder_outside_of_the_results(name, where, tmp_path)
 
 def test_names_notes_failures_and_fingerprints_are_text_in_a_page(wrapped) -> None:
     evil, shown = "<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"
-    band = SyntheticBand(seed=0).sample(300)
+    band = SyntheticBand(random_state=0).sample(300)
     found = rn.compare(
         *(band.X, band.y, 0.4),
         methods={evil: rn.CertifiedThreshold(GaussianNB())},

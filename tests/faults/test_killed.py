@@ -56,7 +56,7 @@ from safetensors.torch import load_file
 from reliablenet.training import Rows, mlp, train
 torch.manual_seed(0)
 rows = Rows(torch.randn(64, 4), torch.arange(64) % 2)
-schedule = rn.Schedule(warmup_epochs=200, epochs_per_stage=100, max_stages=2)
+schedule = rn.training.Schedule(warmup_epochs=200, epochs_per_stage=100, max_stages=2)
 
 def run(path):
     torch.manual_seed(1)

@@ -20,7 +20,7 @@ def test_library_and_commands(read_only, model, tables, start) -> None:
     with pytest.raises(OSError, match=f"Read-only file system: '{folder}/page.html'"):
         write_page("<p>", folder / "page.html")
     with pytest.raises(
-        rn.DataFileError, match=f"Results cannot be written to {folder}/tiny: Read-only"
+        rn.errors.DataFileError, match=f"Results cannot be written to {folder}/tiny: Read-only"
     ):
         run_jobs([], Store(folder / "tiny"))
     commands = {

@@ -21,13 +21,13 @@ from fuzz_values import Random, dress, pick, spoil
 import reliablenet as rn
 
 OURS = (
-    rn.NotCertifiedWarning,
-    rn.EmptyCertificateWarning,
-    rn.ConstraintWarning,
-    rn.FoldWarning,
-    rn.ColumnWarning,
-    rn.LabelWarning,
-    rn.ReuseWarning,
+    rn.errors.NotCertifiedWarning,
+    rn.errors.EmptyCertificateWarning,
+    rn.errors.ConstraintWarning,
+    rn.errors.FoldWarning,
+    rn.errors.ColumnWarning,
+    rn.errors.LabelWarning,
+    rn.errors.ReuseWarning,
 )
 SECONDS = 300  # no case needs one where nobody else computes; a hang does
 
@@ -94,13 +94,13 @@ def run_case(name: str, target: Target, seed: int) -> str:
             warnings.filterwarnings("ignore", ".*feature names|.*column-vector y", UserWarning)
             warnings.filterwarnings("ignore", category=RuntimeWarning, module="sklearn")
             answer = target.call(**given)
-    except (rn.ReliableNetError, *target.errors) as error:
+    except (rn.errors.ReliableNetError, *target.errors) as error:
         if not spoiled:
             raise Fault(f"{story}: good arguments are refused: {error!r}") from error
         names = "|".join(map(re.escape, [*plain, *given]))
         if not re.search(rf"\b({names})\b|{target.also}", str(error)):
             raise Fault(f"{story}: the message names no parameter: {error!r}") from error
-        return "our error" if isinstance(error, rn.ReliableNetError) else "documented error"
+        return "our error" if isinstance(error, rn.errors.ReliableNetError) else "documented error"
     except MemoryError:
         return "no memory"
     except (Exception, Hang) as error:

@@ -170,7 +170,7 @@ def run_file(name: str, target: FileTarget, seed: int, folder: Path) -> str:
             for category in OURS:
                 warnings.simplefilter("ignore", category)
             return target.read(path)
-    except rn.ReliableNetError:
+    except rn.errors.ReliableNetError:
         return "our error"
     except Fault as error:
         raise Fault(f"{story}: {error}") from error

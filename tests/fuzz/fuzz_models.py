@@ -21,7 +21,7 @@ import reliablenet as rn
 from reliablenet.datasets import SyntheticBand
 from reliablenet.methods.archive import SEAL, SEAL_LENGTH, seal, sha256
 
-BAND = SyntheticBand(seed=0).sample(500)
+BAND = SyntheticBand(random_state=0).sample(500)
 MUTATIONS = 200  # of each model
 DIRECTORY = b"PK\x01\x02"  # where the list of an archive's members begins
 WORDS = [b"null", b"-1", b"1e999", b"[]", b"{}", b'"\\u0000"', b"99999999999", b"\xff" * 8]
@@ -87,11 +87,11 @@ def run_mutant(kind: str, mutant: bytes, path: Path, story: str) -> str:
         with limited(), warnings.catch_warnings(action="ignore"):
             try:
                 model = rn.load(path)
-            except rn.ReliableNetError:
+            except rn.errors.ReliableNetError:
                 return "our error"
             try:
                 decided = len(model.decide(BAND.X[:20]))
-            except rn.ReliableNetError:
+            except rn.errors.ReliableNetError:
                 return "our error"
             except Exception:
                 if kind == "network":

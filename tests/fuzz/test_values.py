@@ -7,7 +7,7 @@ from fuzz_case import run_case
 from fuzz_targets import SLOW, TARGETS
 
 import reliablenet as rn
-from reliablenet import certificate, data, methods, metrics, risk, training
+from reliablenet import certificate, datasets, methods, metrics, risk, tables, training
 
 CASES = 40  # of each; benchmarks/fuzz.py runs a thousand times as many
 UNCALLED = {
@@ -31,7 +31,7 @@ def test_every_public_function_is_a_target() -> None:
     targets = {name.split(",")[0].removeprefix("risk.") for name in TARGETS}
     public = {
         name
-        for module in (rn, certificate, data, methods, metrics, risk, training)
+        for module in (rn, certificate, datasets, methods, metrics, risk, tables, training)
         for name in module.__all__
     }
     errors = {name for name in public if name.endswith(("Error", "Warning"))}

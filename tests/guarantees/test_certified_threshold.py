@@ -33,8 +33,6 @@ class SmoothCurve:
     def jcw(self, threshold):
         return (1 - np.clip(threshold, 0, 1)) ** 2 / 4
 
-    jcw_above = jcw
-
 
 @dataclass
 class CurveWithAtoms:
@@ -50,9 +48,6 @@ class CurveWithAtoms:
 
     def jcw(self, threshold):
         return (self.atoms >= np.asarray(threshold)[..., None]) @ (self.mass * self.error_rate)
-
-    def jcw_above(self, threshold):
-        return (self.atoms > np.asarray(threshold)[..., None]) @ (self.mass * self.error_rate)
 
 
 def curve_with_atoms():
@@ -118,7 +113,7 @@ def test_certify_grants_a_rule_beyond_its_budget_in_at_most_rho_of_all_draws(cur
 @CURVES
 def test_conformal_threshold_keeps_jcw_within_alpha_on_average(curve):
     thresholds = [conformal_threshold(alpha=ALPHA, **fold) for fold in each_draw(curve, 4)]
-    truth = curve.jcw_above(np.array(thresholds))
+    truth = curve.jcw(np.array(thresholds))
     error = truth.std(ddof=1) / math.sqrt(DRAWS)
     assert truth.mean() <= ALPHA + 3 * error
     # It promises the mean alone: single draws exceed alpha far more often than RHO.

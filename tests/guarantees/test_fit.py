@@ -9,7 +9,7 @@ import reliablenet as rn
 from reliablenet.datasets import SyntheticBand
 
 ALPHA, RHO, FITS = 0.05, 0.05, 120
-SHORT = rn.Schedule(warmup_epochs=5, epochs_per_stage=2, max_stages=3, tau=0.1)
+SHORT = rn.training.Schedule(warmup_epochs=5, epochs_per_stage=2, max_stages=3, tau=0.1)
 
 
 def test_a_certified_fit_breaks_its_promise_in_at_most_rho_of_draws() -> None:
@@ -20,7 +20,7 @@ def test_a_certified_fit_breaks_its_promise_in_at_most_rho_of_draws() -> None:
         rows, fresh = band.sample(1500), band.sample(100_000)
         model = rn.ReliableClassifier(ALPHA, RHO, network="mlp", schedule=SHORT, random_state=seed)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", rn.ConstraintWarning)
+            warnings.simplefilter("ignore", rn.errors.ConstraintWarning)
             model.fit(rows.X, rows.y)
         certified += model.certificate_.certified
         broken += model.evaluate(fresh.X, fresh.y).jcw > ALPHA

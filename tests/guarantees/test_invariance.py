@@ -11,8 +11,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn.linear_model import LogisticRegression
 
 import reliablenet as rn
@@ -21,7 +20,7 @@ from reliablenet.tables import Fold
 
 counts = st.integers(1, 5000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 levels = st.floats(0.001, 0.5)
-SHORT = rn.Schedule(warmup_epochs=3, epochs_per_stage=2, max_stages=1, tau=0.1)
+SHORT = rn.training.Schedule(warmup_epochs=3, epochs_per_stage=2, max_stages=1, tau=0.1)
 
 
 @given(counts, levels)
@@ -92,7 +91,7 @@ def fold_pair(seed=0):
 def fit(train, selection, certification, **settings):
     model = rn.ReliableClassifier(0.1, schedule=SHORT, random_state=0, **settings)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", rn.ConstraintWarning)
+        warnings.simplefilter("ignore", rn.errors.ConstraintWarning)
         return model.fit(train.X, train.y, selection=selection, certification=certification)
 
 

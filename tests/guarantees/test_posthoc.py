@@ -51,7 +51,7 @@ def fits(rule: Any, estimator: Any, n: int, seed: int) -> list[Any]:
     rng = np.random.default_rng(seed)
     models = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", rn.NotCertifiedWarning)
+        warnings.simplefilter("ignore", rn.errors.NotCertifiedWarning)
         for number in range(DRAWS):
             model = rule(estimator, ALPHA, RHO, random_state=number)
             models.append(model.fit(*draw(rng, n)))

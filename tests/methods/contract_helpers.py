@@ -12,15 +12,15 @@ import pandas as pd
 import reliablenet as rn
 from reliablenet.methods import ledger
 
-QUICK = rn.Schedule(warmup_epochs=3, epochs_per_stage=2, max_stages=2)
+QUICK = rn.training.Schedule(warmup_epochs=3, epochs_per_stage=2, max_stages=2)
 ABSTAINING = (rn.SelectiveNetClassifier, rn.DeepGamblersClassifier)  # they learn their own score
 NETWORKS = (rn.ReliableClassifier, rn.ERMClassifier, *ABSTAINING)
 EXPECTED_WARNINGS = (
-    rn.ConstraintWarning,
-    rn.EmptyCertificateWarning,
-    rn.FoldWarning,
-    rn.NotCertifiedWarning,
-    rn.ReuseWarning,
+    rn.errors.ConstraintWarning,
+    rn.errors.EmptyCertificateWarning,
+    rn.errors.FoldWarning,
+    rn.errors.NotCertifiedWarning,
+    rn.errors.ReuseWarning,
 )
 
 

@@ -18,7 +18,7 @@ import reliablenet as rn
 from reliablenet.datasets import SyntheticBand
 from reliablenet.training import Network
 
-DRAW = SyntheticBand(seed=0)
+DRAW = SyntheticBand(random_state=0)
 BAND, FRESH = DRAW.sample(1500), DRAW.sample(1000)
 
 each = pytest.mark.parametrize("kind", ABSTAINING)
@@ -168,7 +168,7 @@ def test_a_subclass_may_take_fewer_settings(kind) -> None:
     ],
 )
 def test_bad_settings(kind, settings, message) -> None:
-    with pytest.raises(rn.InvalidParameterError, match=message.format(kind.__name__)):
+    with pytest.raises(rn.errors.InvalidParameterError, match=message.format(kind.__name__)):
         quick(kind, **settings).fit(BAND.X, BAND.y)
 
 
@@ -222,7 +222,7 @@ def test_a_network_of_ones_own_on_images_learns_and_comes_back_from_a_file(
     assert model.input_shape_ == (1, 8, 8)
     assert model.score(images, y) > 0.8
     path = model.save(tmp_path / "model.rnet")
-    with pytest.raises(rn.ModelFileError, match=r"pictures.*load\(path, network=...\)"):
+    with pytest.raises(rn.errors.ModelFileError, match=r"pictures.*load\(path, network=...\)"):
         rn.load(path)
     loaded = rn.load(path, network=pictures)
     assert type(loaded) is kind
@@ -326,7 +326,9 @@ def test_the_checkpoint_of_a_run_with_other_settings_is_refused(kind, change, tm
     broken = quick(kind, **settings).set_callbacks(Follower(break_after=4))
     with pytest.raises(KeyboardInterrupt):
         fit_quietly(broken, BAND.X, BAND.y)
-    with pytest.raises(rn.ModelFileError, match="belongs to a run with other data, settings"):
+    with pytest.raises(
+        rn.errors.ModelFileError, match="belongs to a run with other data, settings"
+    ):
         fit_quietly(quick(kind, **settings, **change), BAND.X, BAND.y)
 
 

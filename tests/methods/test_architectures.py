@@ -12,7 +12,7 @@ from reliablenet.methods.architectures import ARCHITECTURES, build_network, find
 from reliablenet.tables import PiecewiseEncoder, TabularEncoder
 from reliablenet.training import Optimisation, mlp
 
-SHORT = rn.Schedule(warmup_epochs=3, epochs_per_stage=2, max_stages=1, patience=1)
+SHORT = rn.training.Schedule(warmup_epochs=3, epochs_per_stage=2, max_stages=1, patience=1)
 
 
 def images_of(n, seed=0):
@@ -45,7 +45,7 @@ def test_a_factory_of_ones_own_is_trained_as_the_paper_does():
 @pytest.mark.parametrize("network", ["forest", None, 3, ["mlp"]])
 def test_an_unknown_network(network):
     with pytest.raises(
-        rn.InvalidParameterError, match=r"`network` of Owner must be one of \['cnn5'"
+        rn.errors.InvalidParameterError, match=r"`network` of Owner must be one of \['cnn5'"
     ):
         find_architecture(network, "Owner")
 
@@ -68,10 +68,10 @@ def test_bins_are_spread_in_front_of_the_network():
 def test_images_need_a_network_for_images(network):
     X, y = images_of(300)
     message = r'take inputs of shape \(1, 8, 8\); got .* Use "cnn5" or "resnet18" for images'
-    with pytest.raises(rn.InvalidParameterError, match=message):
+    with pytest.raises(rn.errors.InvalidParameterError, match=message):
         rn.ReliableClassifier(network=network).fit(X, y)
     rows = TensorDataset(torch.from_numpy(X), torch.from_numpy(y))
-    with pytest.raises(rn.InvalidParameterError, match=message):
+    with pytest.raises(rn.errors.InvalidParameterError, match=message):
         rn.ReliableClassifier(network=network).fit(rows, selection=rows, certification=rows)
 
 
@@ -109,20 +109,26 @@ def test_an_augmentation_changes_the_fit():
 def test_only_images_can_be_augmented():
     X, y = images_of(300)
     table = X.reshape(300, -1)
-    with pytest.raises(rn.InvalidParameterError, match=r"`augment` of ReliableClassifier must be"):
+    with pytest.raises(
+        rn.errors.InvalidParameterError, match=r"`augment` of ReliableClassifier must be"
+    ):
         rn.ReliableClassifier(augment="crops").fit(table, y)
-    with pytest.raises(rn.InvalidParameterError, match=r"must be None or one of .*got 'spins'"):
+    with pytest.raises(
+        rn.errors.InvalidParameterError, match=r"must be None or one of .*got 'spins'"
+    ):
         rn.ReliableClassifier(augment="spins").fit(table, y)
 
 
 def test_a_schedule_that_adapts_cannot_keep_the_last_epoch():
     X, y = images_of(300)
-    with pytest.raises(rn.InvalidParameterError, match=r'`checkpoint` .*schedule="paper"'):
+    with pytest.raises(rn.errors.InvalidParameterError, match=r'`checkpoint` .*schedule="paper"'):
         rn.ReliableClassifier(checkpoint="last").fit(X.reshape(300, -1), y)
 
 
 def test_what_is_no_module_or_has_other_outputs():
-    with pytest.raises(rn.InvalidParameterError, match=r"return an nn\.Module; got 'str'"):
+    with pytest.raises(rn.errors.InvalidParameterError, match=r"return an nn\.Module; got 'str'"):
         build_network(lambda d, k: "net", (3,), [], 2, 2, 0, "Owner")
-    with pytest.raises(rn.InvalidDataError, match=r"3 outputs a row \(2 classes\).*\(1, 5\)"):
+    with pytest.raises(
+        rn.errors.InvalidDataError, match=r"3 outputs a row \(2 classes\).*\(1, 5\)"
+    ):
         build_network(lambda d, k: nn.Linear(d, 5), (3,), [], 3, 2, 0, "Owner")

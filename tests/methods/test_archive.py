@@ -88,7 +88,7 @@ def outcome(read: Callable[[], object]) -> str:
     """Return whether bytes were read or refused; anything else is raised."""
     try:
         read()
-    except rn.ModelFileError:
+    except rn.errors.ModelFileError:
         return "refused"
     return "read"
 
@@ -157,11 +157,11 @@ def test_whatever_zipfile_raises_is_a_refusal(error, method, tmp_path, monkeypat
         raise error
 
     monkeypatch.setattr(zipfile.ZipFile, method, broken)
-    with pytest.raises(rn.ModelFileError, match="is not a whole archive") as refusal:
+    with pytest.raises(rn.errors.ModelFileError, match="is not a whole archive") as refusal:
         open_sealed(path, [list(PARTS)])
     assert refusal.value.__cause__ is error
     if method == "__init__":
-        with pytest.raises(rn.ModelFileError, match="is not a whole archive"):
+        with pytest.raises(rn.errors.ModelFileError, match="is not a whole archive"):
             check_stored(WHOLE, path)
 
 
@@ -182,11 +182,11 @@ def test_a_file_that_does_not_fit_into_memory_is_refused(tmp_path, monkeypatch) 
         raise MemoryError
 
     monkeypatch.setattr(Path, "read_bytes", too_large)
-    with pytest.raises(rn.ModelFileError, match="does not fit into memory"):
+    with pytest.raises(rn.errors.ModelFileError, match="does not fit into memory"):
         open_sealed(tmp_path / "model.rnet", [list(PARTS)])
 
 
 def test_an_archive_within_the_archive_may_not_grow(tmp_path) -> None:
     for kind in ("deflate", "a size beyond the file", "a size of eight bytes beyond all memory"):
-        with pytest.raises(rn.ModelFileError, match=r"compressed members|larger than it is"):
+        with pytest.raises(rn.errors.ModelFileError, match=r"compressed members|larger than it is"):
             check_stored(sealed_again(FORGED[kind]), tmp_path / "model.rnet")

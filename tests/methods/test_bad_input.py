@@ -12,9 +12,9 @@ from torch import nn
 import reliablenet as rn
 from reliablenet.datasets import SyntheticBand
 
-BAND = SyntheticBand(seed=0).sample(400)
+BAND = SyntheticBand(random_state=0).sample(400)
 X, Y = BAND.X, BAND.y
-QUICK = {"schedule": rn.Schedule(warmup_epochs=1, epochs_per_stage=1, max_stages=1)}
+QUICK = {"schedule": rn.training.Schedule(warmup_epochs=1, epochs_per_stage=1, max_stages=1)}
 
 
 def model(**settings: object) -> rn.ReliableClassifier:
@@ -42,7 +42,7 @@ def model(**settings: object) -> rn.ReliableClassifier:
             r"must return 2 outputs a row \(2 classes\)",
         ),
         ({"schedule": "fast"}, "`schedule` of ReliableClassifier"),
-        ({"schedule": rn.Schedule.erm(3)}, "with at least one stage"),
+        ({"schedule": rn.training.Schedule.erm(3)}, "with at least one stage"),
         ({"checkpoint": "best"}, "`checkpoint` of ReliableClassifier"),
         ({"batch_size": 0}, "`batch_size` of Optimisation"),
         ({"learning_rate": -1.0}, "`learning_rate` of Optimisation"),
@@ -54,7 +54,7 @@ def model(**settings: object) -> rn.ReliableClassifier:
     ],
 )
 def test_settings(settings: dict[str, object], message: str) -> None:
-    with pytest.raises(rn.ReliableNetError, match=message) as raised:
+    with pytest.raises(rn.errors.ReliableNetError, match=message) as raised:
         model(**settings).fit(X, Y)
     assert isinstance(raised.value, ValueError)
 
@@ -77,13 +77,13 @@ def test_features_that_are_not_finite(value: float) -> None:
 @pytest.mark.parametrize("dtype", [object, str])
 def test_text_in_an_array_points_to_data_frames(dtype: type) -> None:
     table = np.array([["a", "1"], ["b", "2"]] * 200, dtype=dtype)
-    with pytest.raises(rn.InvalidDataError, match=r"got text .*'a'.* DataFrame"):
+    with pytest.raises(rn.errors.InvalidDataError, match=r"got text .*'a'.* DataFrame"):
         model().fit(table, Y)
 
 
 def test_an_infinity_in_a_frame_names_its_column() -> None:
     frame = pd.DataFrame(spoiled(np.inf), columns=list("abcdefghij"))
-    with pytest.raises(rn.InvalidDataError, match="Column 'b' must hold finite numbers"):
+    with pytest.raises(rn.errors.InvalidDataError, match="Column 'b' must hold finite numbers"):
         model().fit(frame, Y)
 
 
@@ -106,47 +106,47 @@ def test_empty_and_too_few_rows() -> None:
         model().fit(X[:0], Y[:0])
     with pytest.raises(ValueError, match="0 sample"):
         model().fit(pd.DataFrame({"a": []}), [])
-    with pytest.raises(rn.InvalidDataError, match="at least 4 rows"):
+    with pytest.raises(rn.errors.InvalidDataError, match="at least 4 rows"):
         model().fit(X[:3], [0, 1, 0])
 
 
-@pytest.mark.filterwarnings("ignore::reliablenet.FoldWarning")
-@pytest.mark.filterwarnings("ignore::reliablenet.ConstraintWarning")
+@pytest.mark.filterwarnings("ignore::reliablenet.errors.FoldWarning")
+@pytest.mark.filterwarnings("ignore::reliablenet.errors.ConstraintWarning")
 def test_ten_rows_are_fitted_and_refused_a_certificate_with_the_reason() -> None:
-    with pytest.warns(rn.NotCertifiedWarning, match="in 4 rows: .* needs at least 59 rows"):
+    with pytest.warns(rn.errors.NotCertifiedWarning, match="in 4 rows: .* needs at least 59 rows"):
         model().fit(X[:10], np.arange(10) % 2)
 
 
 def test_a_label_that_training_lacks() -> None:
-    with pytest.raises(rn.InvalidDataError, match=r"the certification fold .*\[2\]"):
+    with pytest.raises(rn.errors.InvalidDataError, match=r"the certification fold .*\[2\]"):
         model().fit(X, Y, certification=(X[:50], np.full(50, 2)))
 
 
-@pytest.mark.filterwarnings("ignore::reliablenet.ConstraintWarning")
+@pytest.mark.filterwarnings("ignore::reliablenet.errors.ConstraintWarning")
 def test_a_class_missing_from_a_fold_is_named() -> None:
-    with pytest.warns(rn.FoldWarning, match=r"selection fold: \[1\]"):
+    with pytest.warns(rn.errors.FoldWarning, match=r"selection fold: \[1\]"):
         model(alpha=0.3).fit(X, Y, selection=(X[:50], np.zeros(50, int)))
 
 
-@pytest.mark.filterwarnings("ignore::reliablenet.NotCertifiedWarning")
-@pytest.mark.filterwarnings("ignore::reliablenet.ConstraintWarning")
+@pytest.mark.filterwarnings("ignore::reliablenet.errors.NotCertifiedWarning")
+@pytest.mark.filterwarnings("ignore::reliablenet.errors.ConstraintWarning")
 def test_a_class_with_one_row_is_named() -> None:
     labels = np.where(np.arange(400) == 0, "rare", np.where(Y == 1, "yes", "no"))
-    with pytest.warns(rn.FoldWarning, match="'rare'"):
+    with pytest.warns(rn.errors.FoldWarning, match="'rare'"):
         model().fit(X, labels)
 
 
 def test_warnings_point_at_the_line_that_called_fit() -> None:
     with pytest.warns() as caught:
         model(alpha=0.001).fit(X, np.where(np.arange(400) == 0, 2, Y))
-    kinds = {rn.FoldWarning, rn.ConstraintWarning, rn.NotCertifiedWarning}
+    kinds = {rn.errors.FoldWarning, rn.errors.ConstraintWarning, rn.errors.NotCertifiedWarning}
     assert {warning.category for warning in caught} == kinds
     assert {warning.filename for warning in caught} == {__file__}
 
 
 def test_folds_of_the_wrong_form() -> None:
     with pytest.raises(
-        rn.InvalidParameterError, match=r"`selection` of fit must be a pair \(X, y\)"
+        rn.errors.InvalidParameterError, match=r"`selection` of fit must be a pair \(X, y\)"
     ):
         model().fit(X, Y, selection=3)
 
@@ -173,9 +173,11 @@ def test_columns_renamed_missing_or_too_many(fitted_on_frame) -> None:
 def test_labels_unseen_at_certification(fitted_on_frame) -> None:
     frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(10)])
     frame += 100.0  # rows that it has not seen
-    with pytest.raises(rn.InvalidDataError, match=r"among the 2 known classes: got \[7\]"):
+    with pytest.raises(rn.errors.InvalidDataError, match=r"among the 2 known classes: got \[7\]"):
         fitted_on_frame.certify(frame, np.full(400, 7))
-    with pytest.warns(rn.LabelWarning, match=r"10 of 400 rows have a label .* not know \(\[7\]\)"):
+    with pytest.warns(
+        rn.errors.LabelWarning, match=r"10 of 400 rows have a label .* not know \(\[7\]\)"
+    ):
         found = fitted_on_frame.certify(frame, np.where(np.arange(400) < 10, 7, Y))
     assert found.unknown == 10
 
@@ -186,7 +188,9 @@ def test_using_before_fitting() -> None:
 
 
 def test_training_that_diverges_says_where_and_why() -> None:
-    with pytest.raises(rn.TrainingDivergedError, match=r"diverged in epoch \d+ .*learning rate"):
+    with pytest.raises(
+        rn.errors.TrainingDivergedError, match=r"diverged in epoch \d+ .*learning rate"
+    ):
         model(learning_rate=1e30).fit(X, Y)
 
 
@@ -200,33 +204,33 @@ def test_folds_may_be_arrays_where_training_had_names() -> None:
 
 def test_files_in_the_place_of_folders_and_folders_in_the_place_of_files(tmp_path) -> None:
     fitted = fit_quietly(model(threshold=0.9, alpha=0.2), X, Y)
-    with pytest.raises(rn.InvalidParameterError, match="must name a file"):
+    with pytest.raises(rn.errors.InvalidParameterError, match="must name a file"):
         fitted.save(tmp_path)
-    with pytest.raises(rn.ModelFileError, match="Is a directory"):
+    with pytest.raises(rn.errors.ModelFileError, match="Is a directory"):
         rn.load(tmp_path)
 
 
 @pytest.mark.parametrize("path", ["a\0b", "", "no-such-file"])
 def test_a_path_at_which_no_model_lies(path) -> None:
-    with pytest.raises(rn.ModelFileError, match="No model file can be read"):
+    with pytest.raises(rn.errors.ModelFileError, match="No model file can be read"):
         rn.load(path)
 
 
 @pytest.mark.parametrize("path", [None, 3, b"model.rnet", X])
 def test_a_path_that_is_none(path) -> None:
-    with pytest.raises(rn.InvalidParameterError, match="`path` of load must name a file"):
+    with pytest.raises(rn.errors.InvalidParameterError, match="`path` of load must name a file"):
         rn.load(path)
 
 
 def test_a_dict_is_no_table_for_a_wrapped_classifier() -> None:
-    with pytest.raises(rn.InvalidDataError, match="`X` must hold rows; got a dict"):
+    with pytest.raises(rn.errors.InvalidDataError, match="`X` must hold rows; got a dict"):
         rn.CertifiedThreshold(GaussianNB()).fit({"a": Y}, Y)
 
 
 def test_masked_values_are_not_counted_as_if_they_were_not_masked() -> None:
     proba = np.tile([0.9, 0.1], (60, 1))
     masked = np.ma.masked_array(np.zeros(60, int), np.arange(60) == 3)
-    with pytest.raises(rn.InvalidDataError, match="`y` must not hold masked values; got 1"):
+    with pytest.raises(rn.errors.InvalidDataError, match="`y` must not hold masked values; got 1"):
         rn.certify(proba, masked, threshold=0.5)
     unmasked = np.ma.masked_array(np.zeros(60, int), np.zeros(60, bool))
     assert rn.certify(proba, unmasked, threshold=0.5).n == 60

@@ -17,7 +17,7 @@ from reliablenet.certificate import largest_certifiable_errors
 from reliablenet.metrics.paired import LIKELY
 from reliablenet.tables import Fold, Folds
 
-pytestmark = pytest.mark.filterwarnings("ignore::reliablenet.ReuseWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::reliablenet.errors.ReuseWarning")
 
 
 def folds(n: int = 2000, seed: int = 0) -> Folds:
@@ -31,7 +31,7 @@ def folds(n: int = 2000, seed: int = 0) -> Folds:
     return Folds(fold, fold, fold)
 
 
-def comparison(**settings: object) -> rn.Comparison:
+def comparison(**settings: object) -> rn.methods.Comparison:
     methods = {"badly": Scores(1), "well": Scores(0)}
     return rn.compare(folds=folds(), **({"methods": methods, "resamples": 400} | settings))
 
@@ -157,7 +157,7 @@ def test_it_says_so_when_our_own_network_does_not_pay() -> None:
             return super()._encode(X) * 0
 
     fold = Fold(X, y)
-    short = rn.Schedule(warmup_epochs=1, epochs_per_stage=1, max_stages=1)
+    short = rn.training.Schedule(warmup_epochs=1, epochs_per_stage=1, max_stages=1)
     methods = {"reliablenet": OnNoise(schedule=short), "reader": Scores(0), "most": Scores(1)}
     same = Folds(fold, fold, fold)
     best = rn.compare(folds=same, methods=methods, alpha=0.2, resamples=50).best()
@@ -187,7 +187,7 @@ def test_the_plot_shows_every_method_and_one_curve_a_ranking() -> None:
 def test_a_stored_comparison_says_what_the_fresh_one_says() -> None:
     methods = {"badly": Scores(1), "well": Scores(0), "failed": object()}
     found = comparison(methods=methods | {"conformal": rn.ConformalRiskControl(Scores(2))})
-    again = rn.Comparison.from_json(found.to_json())
+    again = rn.methods.Comparison.from_json(found.to_json())
     pd.testing.assert_frame_equal(again.frame(), found.frame())
     np.testing.assert_array_equal(again.draws, found.draws)
     assert again.failures == found.failures
@@ -210,7 +210,7 @@ def test_a_stored_comparison_says_what_the_fresh_one_says() -> None:
 def test_learned_scores_and_undefined_measures_are_stored_too() -> None:
     short = rn.DeepGamblersClassifier(epochs=2, warmup_epochs=1)
     found = comparison(methods={"gamblers": short}, alpha=0.001, resamples=10)
-    result = rn.Comparison.from_json(found.to_json()).results["gamblers"]
+    result = rn.methods.Comparison.from_json(found.to_json()).results["gamblers"]
     assert result.rows.lowest == -np.inf
     assert np.isnan(result.evaluation.accuracy_accepted)
 
@@ -219,18 +219,20 @@ def test_an_altered_comparison_is_refused() -> None:
     story = json.loads(comparison(resamples=10).to_json())
     marks = story["results"][0]["wrong"]
     story["results"][0]["wrong"] = "0" * len(marks)
-    with pytest.raises(rn.InvalidDataError, match="'well' does not follow from its rows"):
-        rn.Comparison.from_json(json.dumps(story))
+    with pytest.raises(rn.errors.InvalidDataError, match="'well' does not follow from its rows"):
+        rn.methods.Comparison.from_json(json.dumps(story))
     story["results"][0]["wrong"] = marks
     story["draws"] = story["draws"][:1]
-    with pytest.raises(rn.InvalidDataError, match="2 results, 2 names, 1 lines"):
-        rn.Comparison.from_json(json.dumps(story))
-    with pytest.raises(rn.InvalidDataError, match="format 'other'"):
-        rn.Comparison.from_json('{"format": "other"}')
-    with pytest.raises(rn.InvalidDataError, match="not the JSON of a comparison: KeyError"):
-        rn.Comparison.from_json("{}")
-    with pytest.raises(rn.InvalidDataError, match="not the JSON of a comparison: JSONDecodeError"):
-        rn.Comparison.from_json("hello")
+    with pytest.raises(rn.errors.InvalidDataError, match="2 results, 2 names, 1 lines"):
+        rn.methods.Comparison.from_json(json.dumps(story))
+    with pytest.raises(rn.errors.InvalidDataError, match="format 'other'"):
+        rn.methods.Comparison.from_json('{"format": "other"}')
+    with pytest.raises(rn.errors.InvalidDataError, match="not the JSON of a comparison: KeyError"):
+        rn.methods.Comparison.from_json("{}")
+    with pytest.raises(
+        rn.errors.InvalidDataError, match="not the JSON of a comparison: JSONDecodeError"
+    ):
+        rn.methods.Comparison.from_json("hello")
 
 
 def test_altered_parts_of_rho_are_refused() -> None:
@@ -247,8 +249,8 @@ def test_altered_parts_of_rho_are_refused() -> None:
         ({"divisors": []}, "not the JSON of a comparison: TypeError"),
         ({"divisors": [], "family": {}}, "not the JSON of a comparison: AttributeError"),
     ):
-        with pytest.raises(rn.InvalidDataError, match=message):
-            rn.Comparison.from_json(json.dumps(story | {"choice": altered}))
+        with pytest.raises(rn.errors.InvalidDataError, match=message):
+            rn.methods.Comparison.from_json(json.dumps(story | {"choice": altered}))
 
 
 def first_format(stored: dict) -> dict:
@@ -270,7 +272,7 @@ def test_the_first_format_is_read_with_all_methods_counting_alike() -> None:
         del result["truth"]
         for name in ("certificate", "rule"):
             result[name] = result[name] and first_format(result[name])
-    again = rn.Comparison.from_json(json.dumps(story))
+    again = rn.methods.Comparison.from_json(json.dumps(story))
     assert again.choice.divisors == dict.fromkeys(["well", "twin", "badly", "failed"], 4)
     best = again.best()
     assert best.name == "well"
@@ -279,4 +281,4 @@ def test_the_first_format_is_read_with_all_methods_counting_alike() -> None:
     pd.testing.assert_series_equal(again.frame()["throughput"], found.frame()["throughput"])
     assert again.results["well"].evaluation == found.results["well"].evaluation
     assert again.to_json() != json.dumps(story)
-    assert rn.Comparison.from_json(again.to_json()).best().sentence == best.sentence
+    assert rn.methods.Comparison.from_json(again.to_json()).best().sentence == best.sentence

@@ -19,12 +19,12 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 import reliablenet as rn
 from reliablenet.datasets import SyntheticBand
 
-BAND = SyntheticBand(seed=0)
+BAND = SyntheticBand(random_state=0)
 ROWS, CHOSEN, HELD = BAND.sample(1000), BAND.sample(300), BAND.sample(500)
 FOLDS = {"selection": (CHOSEN.X, CHOSEN.y), "certification": (HELD.X, HELD.y)}
 WRONG_ORDER = "is the last step of a Pipeline"
 
-reuse = pytest.mark.filterwarnings("ignore::reliablenet.ReuseWarning")
+reuse = pytest.mark.filterwarnings("ignore::reliablenet.errors.ReuseWarning")
 routed = pytest.mark.parametrize("routing", [False, True], ids=["plain", "routed"])
 
 
@@ -111,11 +111,13 @@ class TestFitParameters:
         ],
     )
     def test_what_is_no_fold_is_refused_by_name(self, name, fold, text) -> None:
-        with pytest.raises(rn.InvalidParameterError, match=f"`{name}` of fit must {text}"):
+        with pytest.raises(rn.errors.InvalidParameterError, match=f"`{name}` of fit must {text}"):
             rule().fit(ROWS.X, ROWS.y, **FOLDS | {name: fold})
 
     def test_groups_beside_folds_that_are_all_given_say_where_they_belong(self) -> None:
-        with pytest.raises(rn.InvalidParameterError, match=r"certification=\(X, y, groups\)"):
+        with pytest.raises(
+            rn.errors.InvalidParameterError, match=r"certification=\(X, y, groups\)"
+        ):
             rule().fit(ROWS.X, ROWS.y, groups=np.arange(len(ROWS)), **FOLDS)
 
 
@@ -139,7 +141,7 @@ class TestOrder:
         ids=["scaler", "columns", "own", "two"],
     )
     def test_the_wrong_order_warns(self, steps) -> None:
-        with pytest.warns(rn.ReuseWarning, match=WRONG_ORDER) as caught:
+        with pytest.warns(rn.errors.ReuseWarning, match=WRONG_ORDER) as caught:
             make_pipeline(*steps, rule()).fit(ROWS.X, ROWS.y)
         (found,) = [w for w in caught if WRONG_ORDER in str(w.message)]
         assert found.filename == __file__
@@ -183,7 +185,7 @@ class TestOrder:
         fit()  # a warning would be an error
 
     def test_a_rule_that_is_fitted_for_itself_after_a_pipeline_does_not(self) -> None:
-        with pytest.warns(rn.ReuseWarning, match=WRONG_ORDER):
+        with pytest.warns(rn.errors.ReuseWarning, match=WRONG_ORDER):
             piped = make_pipeline(StandardScaler(), rule()).fit(ROWS.X, ROWS.y)
         more = BAND.sample(600)
         piped[-1].fit(more.X, more.y)
@@ -225,13 +227,13 @@ class TestFrames:
         piped = Pipeline([("same", keep), ("rule", certified())])
         piped.fit(frame, ROWS.y, rule__certification=(held, HELD.y))
         assert piped[-1].feature_names_in_.tolist() == frame.columns.tolist()
-        with pytest.raises(rn.InvalidDataError, match="given to `fit` already"):
+        with pytest.raises(rn.errors.InvalidDataError, match="given to `fit` already"):
             piped[-1].certify(held, HELD.y)
 
     def test_a_search_measures_accuracy_and_a_frozen_model_survives_it(self) -> None:
         model = LogisticRegression().fit(ROWS.X, ROWS.y)
         search = GridSearchCV(rn.CertifiedThreshold(FrozenEstimator(model)), {"alpha": [0.1]}, cv=2)
-        with warnings.catch_warnings(action="ignore", category=rn.ReuseWarning):
+        with warnings.catch_warnings(action="ignore", category=rn.errors.ReuseWarning):
             search.fit(HELD.X, HELD.y)
         expected = cross_val_score(FrozenEstimator(model), HELD.X, HELD.y, cv=2).mean()
         assert search.best_score_ == pytest.approx(expected)

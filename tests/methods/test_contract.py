@@ -32,7 +32,7 @@ each = pytest.mark.parametrize("kind", NETWORKS)
 
 @pytest.fixture(scope="module")
 def band() -> Fold:
-    return SyntheticBand(seed=0).sample(3000)
+    return SyntheticBand(random_state=0).sample(3000)
 
 
 # The default settings, not short ones: this is what a user gets.
@@ -68,7 +68,7 @@ def test_global_random_state_is_left_alone(kind, band) -> None:
 @each
 def test_a_row_gets_the_same_decision_alone_in_seven_and_in_twenty_thousand(kind, band) -> None:
     model = fit_quietly(quick(kind), band.X, band.y)
-    many = SyntheticBand(seed=1).sample(20_000).X
+    many = SyntheticBand(random_state=1).sample(20_000).X
     together = model.predict_proba(many)
     np.testing.assert_array_equal(model.predict_proba(many[:7]), together[:7])
     for row in (0, 511, 512, 19_999):
@@ -81,7 +81,7 @@ def test_a_row_gets_the_same_decision_alone_in_seven_and_in_twenty_thousand(kind
 
 @each
 def test_the_certificate_is_that_of_the_certification_fold(kind, band) -> None:
-    draw = SyntheticBand(seed=3)
+    draw = SyntheticBand(random_state=3)
     selection, certification = draw.sample(500), draw.sample(1000)
     model = fit_quietly(
         quick(kind),
@@ -132,7 +132,7 @@ def test_selection_threshold_of_reliable_is_the_training_threshold(band) -> None
 
 @pytest.mark.parametrize("kind", [rn.ERMClassifier, *ABSTAINING])
 def test_selection_threshold_of_the_others_is_the_most_permissive_within_alpha(kind, band) -> None:
-    selection = SyntheticBand(seed=5).sample(800)
+    selection = SyntheticBand(random_state=5).sample(800)
     model = fit_quietly(quick(kind, threshold="selection"), band.X, band.y, selection=selection)
     proba, score = model.predict_proba(selection.X), model.acceptance_score(selection.X)
     expected = rn.jcw_threshold(proba, selection.y, 0.05, score=score)
@@ -140,9 +140,11 @@ def test_selection_threshold_of_the_others_is_the_most_permissive_within_alpha(k
 
 
 @each
-@pytest.mark.filterwarnings("ignore::reliablenet.ConstraintWarning")
+@pytest.mark.filterwarnings("ignore::reliablenet.errors.ConstraintWarning")
 def test_without_a_certificate_everything_is_deferred_and_the_reason_is_given(kind, band) -> None:
-    with pytest.warns(rn.NotCertifiedWarning, match=r"alpha = 0.1 % needs at least [\d,]+ rows"):
+    with pytest.warns(
+        rn.errors.NotCertifiedWarning, match=r"alpha = 0.1 % needs at least [\d,]+ rows"
+    ):
         model = quick(kind, alpha=0.001).fit(band.X[:300], band.y[:300])
     assert model.threshold_ == math.inf
     assert not model.certificate_.certified
@@ -151,9 +153,9 @@ def test_without_a_certificate_everything_is_deferred_and_the_reason_is_given(ki
 
 
 @each
-@pytest.mark.filterwarnings("ignore::reliablenet.ConstraintWarning")
+@pytest.mark.filterwarnings("ignore::reliablenet.errors.ConstraintWarning")
 def test_an_uncertified_fixed_threshold_acts_on_nothing(kind, band) -> None:
-    with pytest.warns(rn.NotCertifiedWarning, match="allows"):
+    with pytest.warns(rn.errors.NotCertifiedWarning, match="allows"):
         model = quick(kind, threshold=0.51, alpha=0.01).fit(band.X, band.y)
     assert model.certificate_.threshold == 0.51
     assert model.threshold_ == math.inf
@@ -190,7 +192,7 @@ def test_an_unseen_category_is_as_good_as_none(kind) -> None:
 
 @each
 def test_preprocessing_learns_from_the_training_fold_alone(kind, band) -> None:
-    other = SyntheticBand(seed=9).sample(400)
+    other = SyntheticBand(random_state=9).sample(400)
     folds = {"selection": Fold(other.X, other.y), "certification": Fold(other.X, other.y)}
     scaled = {name: Fold(fold.X * 1000 + 7, fold.y) for name, fold in folds.items()}
     first = fit_quietly(quick(kind, checkpoint="last", threshold=0.9), band.X, band.y, **folds)

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 from contract_helpers import fit_quietly, quick
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.special import logsumexp, softmax
 from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
@@ -20,7 +19,7 @@ from reliablenet.datasets import SyntheticBand
 from reliablenet.methods.deep_gamblers import GamblersLoss
 from reliablenet.tables import Fold
 
-DRAW = SyntheticBand(seed=0)
+DRAW = SyntheticBand(random_state=0)
 BAND, SELECTION, FRESH = DRAW.sample(600), DRAW.sample(300), DRAW.sample(4000)
 PROBLEMS = st.tuples(st.integers(2, 6), st.floats(0.001, 1.0), st.integers(0, 10_000))
 
@@ -254,7 +253,7 @@ def test_without_a_warm_up_it_gambles_from_the_start() -> None:
     ],
 )
 def test_bad_settings(wrong, message) -> None:
-    with pytest.raises(rn.ReliableNetError, match=message):
+    with pytest.raises(rn.errors.ReliableNetError, match=message):
         quick(rn.DeepGamblersClassifier, **wrong).fit(BAND.X, BAND.y)
 
 
@@ -262,7 +261,7 @@ def test_the_limit_of_the_reward_follows_the_number_of_classes() -> None:
     X, y = np.random.RandomState(0).standard_normal((90, 3)), np.arange(90) % 3
     model = quick(rn.DeepGamblersClassifier, reward=3.0)
     assert len(fit_quietly(model, X, y).classes_) == 3
-    with pytest.raises(rn.InvalidParameterError, match=r"lie in \(1, 3\]"):
+    with pytest.raises(rn.errors.InvalidParameterError, match=r"lie in \(1, 3\]"):
         quick(rn.DeepGamblersClassifier, reward=3.5).fit(X, y)
 
 
@@ -281,7 +280,7 @@ def reservation_and_errors(model, X, y) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_on_the_band_the_reservation_finds_errors_and_grows_as_the_reward_shrinks() -> None:
-    rows, means = SyntheticBand(seed=0), []
+    rows, means = SyntheticBand(random_state=0), []
     known, fresh = rows.sample(3000), rows.sample(4000)
     for reward in (1.2, 1.5, 1.9):
         model = rn.DeepGamblersClassifier(reward=reward, epochs=20, warmup_epochs=5, random_state=0)

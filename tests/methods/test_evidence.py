@@ -21,7 +21,7 @@ WRAPPERS = (
     rn.ConformalRiskControl,
     rn.TemperatureScaling,
 )
-BAND = SyntheticBand(seed=0).sample(3000)
+BAND = SyntheticBand(random_state=0).sample(3000)
 
 
 def estimators() -> list:
@@ -65,7 +65,7 @@ def test_evidence_is_what_the_model_says_of_its_certification_rows(model) -> Non
 
 
 def test_a_fold_of_ones_own_has_no_row_numbers() -> None:
-    other = SyntheticBand(seed=1).sample(500)
+    other = SyntheticBand(random_state=1).sample(500)
     model = fit_quietly(quick(rn.ERMClassifier), BAND.X, BAND.y, certification=(other.X, other.y))
     assert (model.evidence_.row == -1).all()
     np.testing.assert_array_equal(model.evidence_.truth, other.y)
@@ -80,7 +80,7 @@ def test_bytes_and_back() -> None:
     assert Evidence.from_bytes(evidence().to_bytes()) == evidence()
     assert evidence() != evidence(row=[4, 7, 9, 12])
     assert evidence() != 3
-    with pytest.raises(rn.InvalidDataError, match=r"must hold the arrays \['score'"):
+    with pytest.raises(rn.errors.InvalidDataError, match=r"must hold the arrays \['score'"):
         Evidence.from_bytes(evidence().to_bytes().replace(b"truth", b"trust"))
 
 
@@ -93,7 +93,7 @@ def test_bytes_and_back() -> None:
     ],
 )
 def test_evidence_checks_itself(changes, message) -> None:
-    with pytest.raises(rn.InvalidDataError, match=message):
+    with pytest.raises(rn.errors.InvalidDataError, match=message):
         evidence(**changes)
 
 
@@ -106,9 +106,9 @@ def test_a_contradicted_certificate_is_refused() -> None:
         rn.Certificate(1, 3, 4, alpha=0.9, rho=0.05, threshold=0.75),
         rn.Certificate(1, 2, 5, alpha=0.9, rho=0.05, threshold=0.75),
     ):
-        with pytest.raises(rn.InvalidDataError, match=r"\(1, 2, 4\) at the threshold 0.75"):
+        with pytest.raises(rn.errors.InvalidDataError, match=r"\(1, 2, 4\) at the threshold 0.75"):
             rows.check(wrong, n_classes=2)
-    with pytest.raises(rn.InvalidDataError, match=r"`predicted` of the evidence.*1 classes"):
+    with pytest.raises(rn.errors.InvalidDataError, match=r"`predicted` of the evidence.*1 classes"):
         rows.check(right, n_classes=1)
 
 
@@ -149,7 +149,7 @@ def test_fingerprints_of_everything_that_wrappers_take() -> None:
 
 
 def test_fit_takes_the_fingerprint_of_all_it_was_given() -> None:
-    other = SyntheticBand(seed=1).sample(500)
+    other = SyntheticBand(random_state=1).sample(500)
     model = rn.CertifiedThreshold(LogisticRegression(), random_state=0)
     assert model.fit(BAND.X, BAND.y).fingerprint_ == fingerprint(BAND.X, BAND.y)
     model.fit(BAND.X, BAND.y, certification=Fold(other.X, other.y))

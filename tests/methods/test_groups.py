@@ -17,9 +17,9 @@ from reliablenet.datasets import SyntheticBand
 from reliablenet.report import model_page
 from reliablenet.tables.fold_sizes import fold_counts
 
-pytestmark = pytest.mark.filterwarnings("ignore::reliablenet.ReuseWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::reliablenet.errors.ReuseWarning")
 
-SHORT = rn.Schedule(warmup_epochs=2, epochs_per_stage=1, max_stages=1, tau=0.1)
+SHORT = rn.training.Schedule(warmup_epochs=2, epochs_per_stage=1, max_stages=1, tau=0.1)
 PERSONS, EACH = 400, 4
 
 
@@ -40,8 +40,8 @@ def table():
 
 def quietly(model, *args, **kwargs):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", rn.NotCertifiedWarning)
-        warnings.simplefilter("ignore", rn.ConstraintWarning)
+        warnings.simplefilter("ignore", rn.errors.NotCertifiedWarning)
+        warnings.simplefilter("ignore", rn.errors.ConstraintWarning)
         return model.fit(*args, **kwargs)
 
 
@@ -96,20 +96,22 @@ def test_groups_that_cannot_be_used_are_refused_before_training() -> None:
     X, y, person = table()
     model, pair = rn.ReliableClassifier(), (X, y)
     with pytest.raises(
-        rn.InvalidParameterError, match="`groups` of fit must be None if both folds"
+        rn.errors.InvalidParameterError, match="`groups` of fit must be None if both folds"
     ):
         model.fit(X, y, selection=pair, certification=pair, groups=person)
-    with pytest.raises(rn.InvalidDataError, match="one label for each of the 1600 rows"):
+    with pytest.raises(rn.errors.InvalidDataError, match="one label for each of the 1600 rows"):
         model.fit(X, y, groups=person[1:])
-    with pytest.raises(rn.InvalidDataError, match="names 2 groups, too few to cut folds from"):
+    with pytest.raises(
+        rn.errors.InvalidDataError, match="names 2 groups, too few to cut folds from"
+    ):
         model.fit(X, y, groups=y)
     rows = DataLoader(TensorDataset())
     with pytest.raises(
-        rn.InvalidParameterError, match="no fold is cut from a DataLoader; got 'list'"
+        rn.errors.InvalidParameterError, match="no fold is cut from a DataLoader; got 'list'"
     ):
         model.fit(rows, groups=[1, 2])
     folds = rn.tables.cut_folds(X, y)
-    with pytest.raises(rn.InvalidParameterError, match="groups with X and y"):
+    with pytest.raises(rn.errors.InvalidParameterError, match="groups with X and y"):
         rn.compare(folds=folds, groups=person)
 
 
@@ -117,7 +119,7 @@ def test_copies_across_folds_are_warned_of_once_with_counts_and_remedy() -> None
     known = SyntheticBand(0).sample(300)
     X, y = np.repeat(known.X, 3, axis=0), np.repeat(known.y, 3)
     model = rn.CertifiedThreshold(LogisticRegression(), alpha=0.2, random_state=0)
-    with pytest.warns(rn.FoldWarning) as caught:
+    with pytest.warns(rn.errors.FoldWarning) as caught:
         model.fit(X, y)
     (text,) = (str(one.message) for one in caught if "are copies of training" in str(one.message))
     found = re.match(r"(\d+) of (\d+) certification rows \((\d+)%\) are copies of training", text)
@@ -139,8 +141,8 @@ def test_the_remedies_silence_the_warning_and_so_does_chance() -> None:
     model.fit(known.X, known.y)
     coarse = (SyntheticBand(0).sample(1200).X[:, :2] > 0).astype(float)  # four different rows
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", rn.NotCertifiedWarning)
-        warnings.simplefilter("ignore", rn.EmptyCertificateWarning)
+        warnings.simplefilter("ignore", rn.errors.NotCertifiedWarning)
+        warnings.simplefilter("ignore", rn.errors.EmptyCertificateWarning)
         model.fit(coarse, y)
 
 

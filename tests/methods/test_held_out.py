@@ -20,7 +20,7 @@ from reliablenet.methods.held_out import HeldOut
 from reliablenet.report import model_page
 from reliablenet.tables.copies import hash_rows
 
-BAND = SyntheticBand(seed=0)
+BAND = SyntheticBand(random_state=0)
 PAST, FRESH = BAND.sample(1500), BAND.sample(1000)
 PERSON = np.arange(1000) // 4
 
@@ -44,7 +44,7 @@ class TestGroups:
     def test_the_same_rows_give_the_same_certificate_and_a_seed_another_draw(self, model) -> None:
         first, again = (model.certify(FRESH.X, FRESH.y, groups=PERSON) for _ in range(2))
         assert first == again
-        with warnings.catch_warnings(action="ignore", category=rn.ReuseWarning):
+        with warnings.catch_warnings(action="ignore", category=rn.errors.ReuseWarning):
             draws = [
                 model.certify(FRESH.X, FRESH.y, groups=PERSON, random_state=seed).provenance.rows
                 for seed in range(3)
@@ -90,11 +90,13 @@ class TestGroups:
         ],
     )
     def test_groups_that_do_not_fit_the_rows_are_refused(self, model, groups, text) -> None:
-        with pytest.raises(rn.InvalidDataError, match=text):
+        with pytest.raises(rn.errors.InvalidDataError, match=text):
             model.certify(FRESH.X, FRESH.y, groups=groups)
 
     def test_a_seed_that_is_none_is_refused(self, model) -> None:
-        with pytest.raises(rn.InvalidParameterError, match="`random_state` of CertifiedThreshold"):
+        with pytest.raises(
+            rn.errors.InvalidParameterError, match="`random_state` of CertifiedThreshold"
+        ):
             model.certify(FRESH.X, FRESH.y, groups=PERSON, random_state="luck")
 
 
@@ -106,18 +108,18 @@ class TestCopies:
     def test_copies_within_the_fold_are_warned_of_and_counted(self, model) -> None:
         X, y = FRESH.X[self.FIVE], FRESH.y[self.FIVE]
         text = r"800 of 1000 certification rows \(80%\) repeat another one.*There are 200 different"
-        with pytest.warns(rn.FoldWarning, match=text):
+        with pytest.warns(rn.errors.FoldWarning, match=text):
             found = model.certify(X, y)
         assert found.provenance.copies == 800
         assert (
             "800 rows repeat another row of the fold, and count again" in found.to_dict()["notes"]
         )
 
-    @pytest.mark.filterwarnings("ignore::reliablenet.NotCertifiedWarning")
+    @pytest.mark.filterwarnings("ignore::reliablenet.errors.NotCertifiedWarning")
     def test_in_fit_as_well(self) -> None:
         rule = rn.CertifiedThreshold(LogisticRegression())
         held = (FRESH.X[self.FIVE], FRESH.y[self.FIVE])
-        with pytest.warns(rn.FoldWarning, match="800 of 1000 certification rows"):
+        with pytest.warns(rn.errors.FoldWarning, match="800 of 1000 certification rows"):
             rule.fit(PAST.X, PAST.y, certification=held)
         assert rule.certificate_.provenance.copies == 800
 
@@ -150,10 +152,10 @@ class TestUnknownClasses:
         labels[:strangers] = name
         return labels
 
-    @pytest.mark.filterwarnings("ignore::reliablenet.ReuseWarning")
+    @pytest.mark.filterwarnings("ignore::reliablenet.errors.ReuseWarning")
     def test_certify_counts_them_as_wrong(self, named) -> None:
         with pytest.warns(
-            rn.LabelWarning, match=r"50 of 1000 rows .*\['maybe'\].*counted as wrong"
+            rn.errors.LabelWarning, match=r"50 of 1000 rows .*\['maybe'\].*counted as wrong"
         ):
             found = named.certify(FRESH.X, self.labels(50))
         assert found.unknown == 50
@@ -168,7 +170,7 @@ class TestUnknownClasses:
 
     def test_so_does_a_certification_fold_of_ones_own(self, tmp_path) -> None:
         rule = rn.CertifiedThreshold(LogisticRegression(), alpha=0.1)
-        with pytest.warns(rn.LabelWarning, match="30 of 1000 rows"):
+        with pytest.warns(rn.errors.LabelWarning, match="30 of 1000 rows"):
             rule.fit(PAST.X, self.NAMES[PAST.y], certification=(FRESH.X, self.labels(30)))
         loaded = rn.load(rule.save(tmp_path / "m.rnet"))
         for found in (rule, loaded):
@@ -180,22 +182,28 @@ class TestUnknownClasses:
 
     def test_a_selection_fold_must_hold_classes_that_are_known(self) -> None:
         """Nothing can be chosen for them."""
-        with pytest.raises(rn.InvalidDataError, match=r"selection fold holds labels .*'maybe'"):
+        with pytest.raises(
+            rn.errors.InvalidDataError, match=r"selection fold holds labels .*'maybe'"
+        ):
             rn.TemperatureScaling(LogisticRegression()).fit(
                 PAST.X, self.NAMES[PAST.y], selection=(FRESH.X, self.labels(30))
             )
 
     @pytest.mark.parametrize("slip", ["Yes", "yes ", " YES"])
     def test_a_slip_in_spelling_is_no_class(self, named, slip) -> None:
-        with pytest.raises(rn.InvalidDataError, match=f"holds {slip!r} where the predictions say"):
+        with pytest.raises(
+            rn.errors.InvalidDataError, match=f"holds {slip!r} where the predictions say"
+        ):
             named.certify(FRESH.X, self.labels(5, slip))
 
     def test_where_none_is_known_nothing_is_certified(self, named) -> None:
-        with pytest.raises(rn.InvalidDataError, match=r"None of the labels.*got \['maybe'\]"):
+        with pytest.raises(
+            rn.errors.InvalidDataError, match=r"None of the labels.*got \['maybe'\]"
+        ):
             named.certify(FRESH.X, self.labels(1000))
 
     def test_evaluation_counts_them_as_wrong_too(self, named) -> None:
-        with pytest.warns(rn.LabelWarning, match="50 of 1000 rows"):
+        with pytest.warns(rn.errors.LabelWarning, match="50 of 1000 rows"):
             measured = named.evaluate(FRESH.X, self.labels(50))
         assert measured.accuracy < named.evaluate(FRESH.X, self.labels(0)).accuracy
 
@@ -216,7 +224,7 @@ class TestProvenance:
         assert rule.certificate_.provenance.table == ""
 
     def test_order_does_not_matter_and_every_row_and_label_does(self, model) -> None:
-        with warnings.catch_warnings(action="ignore", category=rn.ReuseWarning):
+        with warnings.catch_warnings(action="ignore", category=rn.errors.ReuseWarning):
             whole = model.certify(FRESH.X, FRESH.y).provenance
             turned = model.certify(FRESH.X[::-1], FRESH.y[::-1]).provenance
             less = model.certify(FRESH.X[1:], FRESH.y[1:]).provenance

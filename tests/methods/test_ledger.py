@@ -17,7 +17,7 @@ from reliablenet.methods import ledger
 from reliablenet.methods.ledger import KEPT, MOST, count_uses
 from reliablenet.tables.copies import hash_rows
 
-BAND = SyntheticBand(seed=0)
+BAND = SyntheticBand(random_state=0)
 ROWS, HELD = BAND.sample(1500), BAND.sample(600)
 REUSED = "certification rows have now been used for {} certificates"
 
@@ -31,7 +31,7 @@ def numbers(start: int, stop: int) -> np.ndarray:
 
 
 def reuse_of(caught: list[warnings.WarningMessage]) -> list[str]:
-    return [str(w.message) for w in caught if issubclass(w.category, rn.ReuseWarning)]
+    return [str(w.message) for w in caught if issubclass(w.category, rn.errors.ReuseWarning)]
 
 
 class TestFits:
@@ -40,14 +40,14 @@ class TestFits:
         held = {"certification": (HELD.X, HELD.y)}
         assert rule(1.0).fit(ROWS.X, ROWS.y, **held).certificate_.provenance.uses == 1
         for uses, C in enumerate([0.1, 0.01], start=2):
-            with pytest.warns(rn.ReuseWarning, match=REUSED.format(uses)):
+            with pytest.warns(rn.errors.ReuseWarning, match=REUSED.format(uses)):
                 found = rule(C).fit(ROWS.X, ROWS.y, **held)
             assert found.certificate_.provenance.uses == uses
             assert f"used for {uses} certificates" in found.certificate_.to_dict()["notes"][0]
 
     def test_folds_that_a_new_seed_cuts_from_the_same_table_overlap(self) -> None:
         rule(seed=0).fit(ROWS.X, ROWS.y)
-        with pytest.warns(rn.ReuseWarning, match=REUSED.format(2)):
+        with pytest.warns(rn.errors.ReuseWarning, match=REUSED.format(2)):
             rule(seed=1).fit(ROWS.X, ROWS.y)
 
     def test_to_fit_the_same_model_again_is_no_second_look(self) -> None:
@@ -66,7 +66,7 @@ class TestFits:
         rows = BAND.sample(1500)
         models.append(rule(0.01).fit(rows.X, rows.y))
         assert models[0].certify(HELD.X, HELD.y).provenance.uses == 1
-        with pytest.warns(rn.ReuseWarning, match=REUSED.format(2)):
+        with pytest.warns(rn.errors.ReuseWarning, match=REUSED.format(2)):
             assert models[1].certify(HELD.X, HELD.y).provenance.uses == 2
 
     def test_a_file_brings_its_certificate_along(self, tmp_path) -> None:
@@ -74,7 +74,7 @@ class TestFits:
         path = rule(1.0).fit(ROWS.X, ROWS.y, **held).save(tmp_path / "m.rnet")
         ledger.clear()  # another process
         rn.load(path)
-        with pytest.warns(rn.ReuseWarning, match=REUSED.format(2)):
+        with pytest.warns(rn.errors.ReuseWarning, match=REUSED.format(2)):
             rule(0.01).fit(ROWS.X, ROWS.y, **held)
 
     def test_rows_that_cannot_be_compared_are_not_counted(self) -> None:
@@ -107,9 +107,9 @@ class TestSearches:
 
     def test_the_warning_points_at_the_users_line(self) -> None:
         search = GridSearchCV(rule(), {"estimator__C": [0.001, 10.0]}, cv=2)
-        with pytest.warns(rn.ReuseWarning) as caught:
+        with pytest.warns(rn.errors.ReuseWarning) as caught:
             search.fit(ROWS.X, ROWS.y)
-        assert {w.filename for w in caught if w.category is rn.ReuseWarning} == {__file__}
+        assert {w.filename for w in caught if w.category is rn.errors.ReuseWarning} == {__file__}
 
     def test_compare_is_one_entry_whatever_it_tries(self) -> None:
         methods = {"one": LogisticRegression(), "two": LogisticRegression(C=0.01)}
@@ -198,5 +198,5 @@ class TestBook:
 
     def test_a_clone_has_no_memory_and_the_ledger_has(self) -> None:
         model = rule(1.0).fit(ROWS.X, ROWS.y)
-        with pytest.warns(rn.ReuseWarning):
+        with pytest.warns(rn.errors.ReuseWarning):
             clone(model).set_params(estimator__C=0.001).fit(ROWS.X, ROWS.y)

@@ -18,7 +18,7 @@ import reliablenet as rn
 from reliablenet.datasets import SyntheticBand
 from reliablenet.errors import FoldWarning, InvalidDataError, InvalidParameterError
 
-SHORT = rn.Schedule(warmup_epochs=3, epochs_per_stage=2, max_stages=2, tau=0.05)
+SHORT = rn.training.Schedule(warmup_epochs=3, epochs_per_stage=2, max_stages=2, tau=0.05)
 METHODS = [
     rn.ReliableClassifier(network="mlp", schedule=SHORT, random_state=0),
     rn.ERMClassifier(epochs=5, random_state=0),
@@ -33,7 +33,7 @@ def as_dataset(fold) -> TensorDataset:
 
 @pytest.fixture(scope="module")
 def folds():
-    return SyntheticBand(seed=0, dimension=6).folds()
+    return SyntheticBand(random_state=0, dimension=6).folds()
 
 
 @pytest.fixture(scope="module")
@@ -298,7 +298,7 @@ PROGRAM = """
                 yield X, (X[:, 0] + 0.3 * X[:, 1] > 0).long()
 
     def fit(batches):
-        schedule = rn.Schedule(warmup_epochs=1, epochs_per_stage=1, max_stages=1, tau=0.05)
+        schedule = rn.training.Schedule(warmup_epochs=1, epochs_per_stage=1, max_stages=1, tau=0.05)
         clf = rn.ReliableClassifier(schedule=schedule, random_state=0)
         held_out = DataLoader(Generated(3), batch_size=None)
         clf.fit(

@@ -41,5 +41,5 @@ def test_a_tree_that_leads_out_of_itself_is_refused(
     model = fit_quietly(rn.CertifiedThreshold(estimator, alpha=0.4), BAND.X, BAND.y)
     model.estimator_._predictors[0][0].nodes[field][0] = value
     path = model.save(tmp_path / "model.rnet")
-    with pytest.raises(rn.ModelFileError, match=message):
+    with pytest.raises(rn.errors.ModelFileError, match=message):
         rn.load(path)

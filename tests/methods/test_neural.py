@@ -41,5 +41,5 @@ def test_an_error_names_the_row_counted_from_the_first(model, rows, form, monkey
     monkeypatch.setattr(neural, "FRAME_ROWS", 700)
     X = rows[0].copy()
     X[3210, 1] = 1e300
-    with pytest.raises(rn.InvalidDataError, match="Row 3210 holds a number too large"):
+    with pytest.raises(rn.errors.InvalidDataError, match="Row 3210 holds a number too large"):
         model.predict_proba(form(X))

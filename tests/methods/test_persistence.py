@@ -118,16 +118,16 @@ def test_a_network_of_ones_own_needs_its_factory(tmp_path) -> None:
 
     fitted = fit_quietly(quick(rn.ERMClassifier, epochs=1, network=linear), table, y)
     path = fitted.save(tmp_path / "m.rnet")
-    with pytest.raises(rn.ModelFileError, match=r"linear.*load\(path, network=...\)"):
+    with pytest.raises(rn.errors.ModelFileError, match=r"linear.*load\(path, network=...\)"):
         rn.load(path)
     np.testing.assert_array_equal(
         rn.load(path, network=linear).predict_proba(table), fitted.predict_proba(table)
     )
     with pytest.raises(
-        rn.InvalidDataError, match="`network` of ERMClassifier must return 2 outputs"
+        rn.errors.InvalidDataError, match="`network` of ERMClassifier must return 2 outputs"
     ):
         rn.load(path, network=lambda d, k: nn.Linear(d, k + 1))
-    with pytest.raises(rn.ModelFileError, match="cannot be read"):
+    with pytest.raises(rn.errors.ModelFileError, match="cannot be read"):
         rn.load(path, network=lambda d, k: nn.Linear(d, k, bias=False))
 
 
@@ -139,7 +139,7 @@ def test_one_changed_byte_anywhere_is_refused(path) -> None:
         changed = bytearray(content)
         changed[place] ^= 1 << random.randint(8)
         path.write_bytes(changed)
-        with pytest.raises(rn.ModelFileError):
+        with pytest.raises(rn.errors.ModelFileError):
             rn.load(path)
 
 
@@ -147,15 +147,15 @@ def test_one_changed_byte_anywhere_is_refused(path) -> None:
 def test_a_truncated_file_is_refused(path, kept) -> None:
     content = path.read_bytes()
     path.write_bytes(content[: int(len(content) * kept) if isinstance(kept, float) else kept])
-    with pytest.raises(rn.ModelFileError, match="Copy or save it again"):
+    with pytest.raises(rn.errors.ModelFileError, match="Copy or save it again"):
         rn.load(path)
 
 
 def test_missing_and_foreign_files(tmp_path) -> None:
-    with pytest.raises(rn.ModelFileError, match=r"No model file can be read at .*none.rnet"):
+    with pytest.raises(rn.errors.ModelFileError, match=r"No model file can be read at .*none.rnet"):
         rn.load(tmp_path / "none.rnet")
     (tmp_path / "text.rnet").write_text("hello")
-    with pytest.raises(rn.ModelFileError, match="not a model file of ours"):
+    with pytest.raises(rn.errors.ModelFileError, match="not a model file of ours"):
         rn.load(tmp_path / "text.rnet")
 
 
@@ -181,14 +181,16 @@ def test_a_certificate_better_than_its_counts_is_refused(path) -> None:
         parts["certificate.json"] = json.dumps(values).encode()
 
     resealed(path, forge)
-    with pytest.raises(rn.InvalidDataError, match="altered"):
+    with pytest.raises(rn.errors.InvalidDataError, match="altered"):
         rn.load(path)
 
 
 def test_evidence_that_contradicts_the_certificate_is_refused(path, model) -> None:
     better = dataclasses.replace(model.evidence_, predicted=model.evidence_.truth)
     resealed(path, lambda parts: parts.update({"evidence.safetensors": better.to_bytes()}))
-    with pytest.raises(rn.InvalidDataError, match="The evidence contradicts the certificate"):
+    with pytest.raises(
+        rn.errors.InvalidDataError, match="The evidence contradicts the certificate"
+    ):
         rn.load(path)
 
 
@@ -226,7 +228,7 @@ def test_no_feature_gets_into_the_file(tmp_path) -> None:
 )
 def test_an_altered_but_sealed_file_is_refused(path, change, message) -> None:
     resealed(path, change)
-    with pytest.raises(rn.ModelFileError, match=message):
+    with pytest.raises(rn.errors.ModelFileError, match=message):
         rn.load(path)
 
 
@@ -240,12 +242,12 @@ def test_compressed_members_are_refused(path) -> None:
         archive.comment = SEAL + b"0" * 64
     body = buffer.getvalue()[:-SEAL_LENGTH]
     path.write_bytes(body + SEAL + sha256(body).encode())
-    with pytest.raises(rn.ModelFileError, match="compressed"):
+    with pytest.raises(rn.errors.ModelFileError, match="compressed"):
         rn.load(path)
 
 
 def test_saving_says_what_it_cannot_do(model, tmp_path) -> None:
-    with pytest.raises(rn.InvalidParameterError, match="a file in an existing folder"):
+    with pytest.raises(rn.errors.InvalidParameterError, match="a file in an existing folder"):
         model.save(tmp_path / "no" / "folder.rnet")
     with pytest.raises(ValueError, match="not fitted"):
         rn.ReliableClassifier(schedule=QUICK).save(tmp_path / "m.rnet")
@@ -311,7 +313,7 @@ def test_tied_weights_come_back_tied(tmp_path) -> None:
 def test_labels_of_mixed_types_cannot_be_saved(model, tmp_path) -> None:
     fitted = copy.copy(model)
     fitted.classes_ = np.array(["a", 1], dtype=object)
-    with pytest.raises(rn.InvalidParameterError, match=r"got \['int', 'str'\]"):
+    with pytest.raises(rn.errors.InvalidParameterError, match=r"got \['int', 'str'\]"):
         fitted.save(tmp_path / "m.rnet")
 
 
@@ -321,7 +323,7 @@ def test_a_class_without_a_file_format_cannot_be_saved(model, tmp_path) -> None:
 
     mine = Mine()
     mine.__dict__.update(model.__dict__)
-    with pytest.raises(rn.InvalidParameterError, match="Mine, which has no file format"):
+    with pytest.raises(rn.errors.InvalidParameterError, match="Mine, which has no file format"):
         mine.save(tmp_path / "m.rnet")
 
 
@@ -330,7 +332,7 @@ def test_a_member_that_does_not_match_its_hash_is_named(path) -> None:
         parts = {name: archive.read(name) for name in archive.namelist()}
     parts["history.json"] = parts["history.json"].replace(b"1", b"2", 1)
     path.write_bytes(seal(parts))
-    with pytest.raises(rn.ModelFileError, match=r"history.json does not match its hash"):
+    with pytest.raises(rn.errors.ModelFileError, match=r"history.json does not match its hash"):
         rn.load(path)
 
 
@@ -341,7 +343,7 @@ def test_labels_of_a_strange_type_are_refused(path) -> None:
         parts["manifest.json"] = json.dumps(manifest).encode()
 
     resealed(path, change)
-    with pytest.raises(rn.ModelFileError, match="'V8' are refused"):
+    with pytest.raises(rn.errors.ModelFileError, match="'V8' are refused"):
         rn.load(path)
 
 
@@ -424,7 +426,7 @@ class Opaque:
 )
 def test_saving_says_which_classifier_it_cannot_store(estimator, message, tmp_path) -> None:
     fitted = fit_quietly(rn.CertifiedThreshold(estimator, alpha=0.9), *frame_of(400))
-    with pytest.raises(rn.InvalidParameterError, match=message):
+    with pytest.raises(rn.errors.InvalidParameterError, match=message):
         fitted.save(tmp_path / "m.rnet")
     assert list(tmp_path.iterdir()) == []
 
@@ -437,13 +439,13 @@ def test_a_smuggled_type_in_a_wrapped_classifier_is_refused_by_name(function, tm
         parts["estimator.skops"] = skops.io.dumps(FunctionTransformer(function))
 
     resealed(path, smuggle)
-    with pytest.raises(rn.ModelFileError, match=r"refused.*system"):
+    with pytest.raises(rn.errors.ModelFileError, match=r"refused.*system"):
         rn.load(path)
 
 
 def test_a_model_without_a_network_takes_no_factory(tmp_path) -> None:
     path = fit_quietly(boosted(), *frame_of(600)).save(tmp_path / "m.rnet")
-    with pytest.raises(rn.InvalidParameterError, match="this model has no network"):
+    with pytest.raises(rn.errors.InvalidParameterError, match="this model has no network"):
         rn.load(path, network=nn.Linear)
 
 

@@ -26,7 +26,7 @@ from reliablenet.methods.seen import RowWatch, SeenRows, hash_rows, model_hashes
 from reliablenet.tables import Fold, TabularEncoder
 from reliablenet.tables.files import read_table
 
-BAND = SyntheticBand(seed=0)
+BAND = SyntheticBand(random_state=0)
 PAST, FRESH = BAND.sample(1500), BAND.sample(800)
 REFUSED = "rows were given to `fit` already, row {} among them"
 
@@ -61,30 +61,32 @@ def table_model() -> rn.CertifiedThreshold:
     trees = make_pipeline(TabularEncoder(), HistGradientBoostingClassifier(max_iter=10))
     table = loans(1000)
     model = rn.CertifiedThreshold(trees, alpha=0.2, random_state=0)
-    with warnings.catch_warnings(action="ignore", category=rn.ColumnWarning):
+    with warnings.catch_warnings(action="ignore", category=rn.errors.ColumnWarning):
         return model.fit(table.drop(columns="default"), table["default"])
 
 
 class TestCertify:
     def test_the_whole_table_is_refused(self, model) -> None:
         """AUDIT A11: it passed silently, though its hash was in the file."""
-        with pytest.raises(rn.InvalidDataError, match="1,500 of 1,500 " + REFUSED.format(0)):
+        with pytest.raises(rn.errors.InvalidDataError, match="1,500 of 1,500 " + REFUSED.format(0)):
             model.certify(PAST.X, PAST.y)
 
     def test_part_of_it_is_refused_in_any_order_and_among_fresh_rows(self, model) -> None:
         for part in (slice(0, 100), slice(1499, 1300, -1)):
-            with pytest.raises(rn.InvalidDataError, match="rows that trained, tuned or chose"):
+            with pytest.raises(
+                rn.errors.InvalidDataError, match="rows that trained, tuned or chose"
+            ):
                 model.certify(PAST.X[part], PAST.y[part])
         X, y = (
             np.concatenate([new, old[:20]]) for new, old in ((FRESH.X, PAST.X), (FRESH.y, PAST.y))
         )
-        with pytest.raises(rn.InvalidDataError, match="20 of 820 " + REFUSED.format(800)):
+        with pytest.raises(rn.errors.InvalidDataError, match="20 of 820 " + REFUSED.format(800)):
             model.certify(X, y)
 
     def test_the_certification_rows_are_refused_too(self, model) -> None:
         """They chose the threshold: as a fixed rule it looks better on them than it is."""
         rows = model.evidence_.row
-        with pytest.raises(rn.InvalidDataError, match=REFUSED.format(0)):
+        with pytest.raises(rn.errors.InvalidDataError, match=REFUSED.format(0)):
             model.certify(PAST.X[rows], PAST.y[rows])
 
     @pytest.mark.parametrize("kind", [list, pd.DataFrame, np.asfortranarray, np.float32])
@@ -92,11 +94,11 @@ class TestCertify:
         X = PAST.X.round(1) if kind is np.float32 else PAST.X
         X = X.astype(np.float32).astype(np.float64)  # the numbers that float32 has
         model = rn.CertifiedThreshold(LogisticRegression(), random_state=0).fit(X, PAST.y)
-        with pytest.raises(rn.InvalidDataError, match=REFUSED.format(0)):
+        with pytest.raises(rn.errors.InvalidDataError, match=REFUSED.format(0)):
             model.certify(kind(X[:50]), PAST.y[:50])
 
     def test_labels_do_not_matter(self, model) -> None:
-        with pytest.raises(rn.InvalidDataError, match=REFUSED.format(0)):
+        with pytest.raises(rn.errors.InvalidDataError, match=REFUSED.format(0)):
             model.certify(PAST.X[:50], 1 - PAST.y[:50])
 
     def test_fresh_rows_are_taken(self, model) -> None:
@@ -105,7 +107,7 @@ class TestCertify:
 
     def test_one_row_of_many_may_be_chance_and_a_warning_tells(self, model) -> None:
         X, y = np.concatenate([FRESH.X, PAST.X[:1]]), np.concatenate([FRESH.y, PAST.y[:1]])
-        with pytest.warns(rn.ReuseWarning, match="1 of 801 " + REFUSED.format(800)):
+        with pytest.warns(rn.errors.ReuseWarning, match="1 of 801 " + REFUSED.format(800)):
             assert model.certify(X, y).n == 801
 
     def test_folds_of_ones_own_are_recognised_as_well(self) -> None:
@@ -117,12 +119,12 @@ class TestCertify:
             certification=(X[1000:], y[1000:]),
         )
         for start in (0, 500, 1000):
-            with pytest.raises(rn.InvalidDataError, match=REFUSED.format(0)):
+            with pytest.raises(rn.errors.InvalidDataError, match=REFUSED.format(0)):
                 model.certify(X[start : start + 100], y[start : start + 100])
 
     def test_a_network_knows_its_rows_too(self) -> None:
         model = fit_quietly(quick(rn.ERMClassifier), PAST.X, PAST.y)
-        with pytest.raises(rn.InvalidDataError, match=REFUSED.format(0)):
+        with pytest.raises(rn.errors.InvalidDataError, match=REFUSED.format(0)):
             model.certify(PAST.X[:200], PAST.y[:200])
         assert model.certify(FRESH.X, FRESH.y).n == 800
 
@@ -139,7 +141,7 @@ class TestFiles:
         loaded = rn.load(model.save(tmp_path / "m.rnet"))
         np.testing.assert_array_equal(loaded.seen_.trained, model.seen_.trained)
         np.testing.assert_array_equal(loaded.seen_.certified, model.seen_.certified)
-        with pytest.raises(rn.InvalidDataError, match=REFUSED.format(0)):
+        with pytest.raises(rn.errors.InvalidDataError, match=REFUSED.format(0)):
             loaded.certify(PAST.X[700:800], PAST.y[700:800])
         assert loaded.certify(FRESH.X, FRESH.y) == model.certify(FRESH.X, FRESH.y)
 
@@ -171,7 +173,7 @@ class TestFiles:
         manifest["sha256"][SEEN] = sha256(parts[SEEN])
         parts["manifest.json"] = json.dumps(manifest).encode()
         (tmp_path / "forged.rnet").write_bytes(seal(parts))
-        with pytest.raises((rn.InvalidDataError, rn.ModelFileError), match=text):
+        with pytest.raises((rn.errors.InvalidDataError, rn.errors.ModelFileError), match=text):
             rn.load(tmp_path / "forged.rnet")
 
     def test_rows_with_another_hash_than_the_manifest_says_are_refused(
@@ -180,7 +182,9 @@ class TestFiles:
         parts = open_sealed(model.save(tmp_path / "m.rnet"), MEMBERS)
         parts[SEEN] = SeenRows.of(np.zeros(0, np.uint64), np.zeros(0, np.uint64)).to_bytes()
         (tmp_path / "forged.rnet").write_bytes(seal(parts))
-        with pytest.raises(rn.ModelFileError, match=r"rows\.safetensors does not match its hash"):
+        with pytest.raises(
+            rn.errors.ModelFileError, match=r"rows\.safetensors does not match its hash"
+        ):
             rn.load(tmp_path / "forged.rnet")
 
 
@@ -200,7 +204,7 @@ class TestTables:
         assert dropped == ["name", "opened"]
         changed = loans(1000).drop(columns="default")
         changed[dropped] = "another"
-        with pytest.raises(rn.InvalidDataError, match="1,000 of 1,000 " + REFUSED.format(0)):
+        with pytest.raises(rn.errors.InvalidDataError, match="1,000 of 1,000 " + REFUSED.format(0)):
             table_model.certify(changed, loans(1000)["default"])
 
     @pytest.mark.parametrize("part", [slice(None), slice(100, 300)], ids=["whole", "part"])
@@ -250,7 +254,9 @@ class TestChance:
             past, fresh = (np.where(rng.random(400) < 0.1, 0.0, rng.random(400)) for _ in range(2))
             seen = SeenRows.of(hash_rows(past[:300, None]), hash_rows(past[300:, None]))
             seen.check(hash_rows(fresh[:, None]))
-            with pytest.raises(rn.InvalidDataError, match="rows were given to `fit` already"):
+            with pytest.raises(
+                rn.errors.InvalidDataError, match="rows were given to `fit` already"
+            ):
                 seen.check(hash_rows(np.concatenate([fresh, past])[:, None]))
 
     def test_a_coarse_table_is_fitted_and_certified_without_a_warning(self) -> None:
@@ -262,7 +268,7 @@ class TestChance:
         past = hash_rows(np.arange(1000.0)[:, None])
         seen = SeenRows.of(past[:700], past[700:])
         fresh = hash_rows(np.arange(2000.0, 2500.0)[:, None])
-        with pytest.raises(rn.InvalidDataError, match="10 of 500 rows"):
+        with pytest.raises(rn.errors.InvalidDataError, match="10 of 500 rows"):
             seen.check(np.concatenate([fresh[:-10], past[690:700]]))
 
 
@@ -284,9 +290,9 @@ class TestWrapped:
     )
     def test_rows_that_trained_what_is_wrapped_are_refused(self, inner, wrap) -> None:
         """AUDIT A1: a rule computed on rows that its model knows by heart is too bold."""
-        with pytest.raises(rn.InvalidDataError, match="rows were given to `fit` already"):
+        with pytest.raises(rn.errors.InvalidDataError, match="rows were given to `fit` already"):
             wrap(inner).fit(PAST.X, PAST.y)
-        with pytest.raises(rn.InvalidDataError, match="rows were given to `fit` already"):
+        with pytest.raises(rn.errors.InvalidDataError, match="rows were given to `fit` already"):
             wrap(inner).fit(FRESH.X, FRESH.y, certification=(PAST.X, PAST.y))
 
     def test_and_again_when_the_rule_is_certified(self, inner, tmp_path) -> None:
@@ -295,7 +301,9 @@ class TestWrapped:
         rest = BAND.sample(300)
         for found in (rule, rn.load(rule.save(tmp_path / "m.rnet"))):
             for rows in (Fold(PAST.X[trained], PAST.y[trained]), FRESH):
-                with pytest.raises(rn.InvalidDataError, match="rows were given to `fit` already"):
+                with pytest.raises(
+                    rn.errors.InvalidDataError, match="rows were given to `fit` already"
+                ):
                     found.certify(rows.X[:200], rows.y[:200])
             assert found.certify(rest.X, rest.y).n == 300
 
@@ -303,7 +311,7 @@ class TestWrapped:
         """They had no part in making the model; the ledger counts them."""
         held = inner.evidence_.row
         rule = rn.TemperatureScaling(inner)
-        with pytest.warns(rn.ReuseWarning, match="used for 2 certificates"):
+        with pytest.warns(rn.errors.ReuseWarning, match="used for 2 certificates"):
             rule.fit(PAST.X[held], PAST.y[held], selection=(FRESH.X, FRESH.y))
         assert rule.certificate_.provenance.uses == 2
 
@@ -337,7 +345,7 @@ class TestWatch:
         for start in range(0, len(rows), 700):
             watch.add(rows[start : start + 700], np.zeros(len(rows[start : start + 700]), np.intp))
         assert len(watch._hashes) <= 1000
-        with pytest.warns(rn.FoldWarning, match="repeat another one"):
+        with pytest.warns(rn.errors.FoldWarning, match="repeat another one"):
             assert watch.warn_of_copies() == pytest.approx(5000, rel=0.01)
 
 

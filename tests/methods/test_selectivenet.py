@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 from contract_helpers import fit_quietly, quick
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.special import expit, logsumexp
 from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
@@ -18,7 +17,7 @@ from reliablenet.datasets import SyntheticBand
 from reliablenet.methods.selectivenet import SelectiveLoss
 from reliablenet.training import Network
 
-BAND = SyntheticBand(seed=0).sample(600)
+BAND = SyntheticBand(random_state=0).sample(600)
 SETTINGS = st.builds(
     SelectiveLoss,
     st.floats(0.05, 0.95),
@@ -221,19 +220,21 @@ class WithBypass(Network):
     ],
 )
 def test_bad_settings(wrong, message) -> None:
-    with pytest.raises(rn.ReliableNetError, match=message):
+    with pytest.raises(rn.errors.ReliableNetError, match=message):
         quick(rn.SelectiveNetClassifier, **wrong).fit(BAND.X, BAND.y)
 
 
 def test_a_body_that_returns_images_is_told_to_flatten() -> None:
     X = np.random.RandomState(0).uniform(size=(100, 1, 8, 8))
     y = np.arange(100) % 2
-    with pytest.raises(rn.InvalidDataError, match=r"one vector a row.*\(1, 4, 6, 6\).*nn.Flatten"):
+    with pytest.raises(
+        rn.errors.InvalidDataError, match=r"one vector a row.*\(1, 4, 6, 6\).*nn.Flatten"
+    ):
         quick(rn.SelectiveNetClassifier, network=images).fit(X, y)
 
 
 def test_a_network_that_is_more_than_head_upon_body_is_not_cut_down_in_silence() -> None:
-    with pytest.raises(rn.ReliableNetError, match="`network` of SelectiveNetClassifier"):
+    with pytest.raises(rn.errors.ReliableNetError, match="`network` of SelectiveNetClassifier"):
         quick(rn.SelectiveNetClassifier, network=WithBypass).fit(BAND.X, BAND.y)
 
 
@@ -255,7 +256,7 @@ def test_mixing_of_1_is_legal_and_leaves_the_auxiliary_head_as_it_was() -> None:
 @pytest.fixture(scope="module")
 def by_target() -> dict[float, tuple[np.ndarray, np.ndarray]]:
     """Selection and errors on fresh rows, by target coverage, on the paper's folds of the Band."""
-    folds = SyntheticBand(seed=0).folds()
+    folds = SyntheticBand(random_state=0).folds()
     fresh = folds.certification
     result = {}
     for target in (0.95, 0.8, 0.6, 0.4):

@@ -43,7 +43,11 @@ def test_it_learns_what_bends_and_certifies_more_than_the_papers_network(fitted)
     X, y = table(3000, 0)
     new, truth = table(20_000, 1)
     paper = rn.ReliableClassifier(
-        0.1, network="mlp", schedule=rn.Schedule(max_stages=3), random_state=0, verbose=False
+        0.1,
+        network="mlp",
+        schedule=rn.training.Schedule(max_stages=3),
+        random_state=0,
+        verbose=False,
     )
     paper.fit(X, y)
     assert isinstance(fitted.network_[1], BatchEnsemble)
@@ -64,7 +68,7 @@ def test_it_is_trained_on_the_selection_rows_too_in_the_end(fitted):
 
 
 @pytest.mark.filterwarnings("ignore::reliablenet.errors.ConstraintWarning")
-@pytest.mark.filterwarnings("ignore::reliablenet.ReuseWarning")
+@pytest.mark.filterwarnings("ignore::reliablenet.errors.ReuseWarning")
 def test_nothing_is_refitted_where_the_selection_fold_decides_the_rule():
     X, y = table(1500, 0)
     assert tabular(threshold="selection").fit(X, y).history_.refitted_rows == 0
@@ -115,7 +119,7 @@ def test_settings_of_the_optimiser_are_the_networks_own_unless_given():
 
 
 def test_a_dataset_is_trained_on_without_the_refit():
-    rows = SyntheticBand(seed=0).sample(1200)
+    rows = SyntheticBand(random_state=0).sample(1200)
     X, y = torch.from_numpy(rows.X).float(), torch.from_numpy(rows.y)
     cuts = [slice(0, 800), slice(800, 1000), slice(1000, 1200)]
     parts = [torch.utils.data.TensorDataset(X[cut], y[cut]) for cut in cuts]

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import reliablenet as rn
-from reliablenet import ModelFileError
+from reliablenet.errors import ModelFileError
 from reliablenet.methods.trees import check_trees
 
 

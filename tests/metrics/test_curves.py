@@ -6,8 +6,7 @@ from dataclasses import FrozenInstanceError
 import matplotlib as mpl
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from matplotlib.figure import Figure
 
 from reliablenet.certificate import certify

@@ -5,8 +5,7 @@ from itertools import permutations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 from reliablenet.metrics import (

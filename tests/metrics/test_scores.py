@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 from benchmarks.guarantees.intervals import keeps
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.stats import binomtest
 
 from reliablenet.certificate.scored import ScoredRows, score_rows

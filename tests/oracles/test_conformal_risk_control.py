@@ -17,8 +17,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from mapie.risk_control.methods import find_best_predict_param, get_r_hat_plus
 from scipy.stats import betabinom
 
@@ -46,8 +45,13 @@ def by_definition(score, wrong, alpha: float, lowest: float) -> float:
     for e in [lowest, *np.sort(np.r_[scores, (scores[1:] + scores[:-1]) / 2])]:
         risk = Fraction(int(np.count_nonzero(wrong & (score > e))), n)
         if Fraction(n, n + 1) * risk + Fraction(1, n + 1) <= budget:
-            return float(e)
+            return float(e) if e == lowest else next_above(e, lowest)
     return math.inf
+
+
+def next_above(e: float, lowest: float) -> float:
+    """Return the threshold that means the same with "at or above"; no probability is above 1."""
+    return math.inf if lowest == 0.0 and e >= 1.0 else math.nextafter(e, math.inf)
 
 
 @given(rows=TIED_ROWS, alpha=BUDGET)
@@ -78,7 +82,7 @@ def test_exists_exactly_from_1_over_alpha_less_1_rows_on(percent):
         threshold = threshold_of(score, wrong, percent / 100)
         assert (threshold == math.inf) == (n < Fraction(100, percent) - 1)
         if threshold < math.inf:
-            assert np.count_nonzero(score > threshold) == percent * (n + 1) // 100 - 1
+            assert np.count_nonzero(score >= threshold) == percent * (n + 1) // 100 - 1
 
 
 @given(rows=TIED_ROWS, alpha=BUDGET)
@@ -101,13 +105,14 @@ def test_equals_mapies_conformal_risk_control(rows, alpha):
         assert bound.min() > alpha
         assert threshold == math.inf
     else:
-        assert threshold == find_best_predict_param(candidates, bound, np.array([alpha]))[0]
+        theirs = find_best_predict_param(candidates, bound, np.array([alpha]))[0]
+        assert threshold == (theirs if math.isinf(theirs) else math.nextafter(theirs, math.inf))
 
 
 def accepted_and_wrong_when_left_out(score, wrong, alpha) -> int:
     others = ~np.eye(len(score), dtype=bool)
     return sum(
-        wrong[i] and score[i] > threshold_of(score[rest], wrong[rest], alpha)
+        wrong[i] and score[i] >= threshold_of(score[rest], wrong[rest], alpha)
         for i, rest in enumerate(others)
     )
 

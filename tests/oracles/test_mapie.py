@@ -17,8 +17,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from mapie.risk_control import (
     BinaryClassificationController,
     BinaryRisk,

@@ -18,8 +18,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from torchmetrics.classification import BinaryCalibrationError, MulticlassCalibrationError
 
 from reliablenet.metrics import evaluate, expected_calibration_error

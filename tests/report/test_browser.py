@@ -59,7 +59,7 @@ def opened(browser, path: Path, *, quiet: bool = True, **settings: object) -> It
         context.close()
 
 
-def points_of(model: rn.SelectiveClassifier) -> OperatingPoints:
+def points_of(model: rn.methods.SelectiveClassifier) -> OperatingPoints:
     certificate = model.certificate_
     own = (certificate.threshold, model.threshold_, model.selection_threshold_)
     return operating_points(model.evidence_.scored(), certificate.alpha, certificate.rho, own)
@@ -72,7 +72,7 @@ def shown(page) -> dict[str, str]:
     }
 
 
-def expected(model: rn.SelectiveClassifier, threshold: float) -> dict[str, str]:
+def expected(model: rn.methods.SelectiveClassifier, threshold: float) -> dict[str, str]:
     """Return what `certify` counts at a threshold, as the page writes it.
 
     In the certified region one bound holds for all thresholds at once.

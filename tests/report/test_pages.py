@@ -83,9 +83,9 @@ def test_a_refused_model_says_why_and_what_would_help(refused) -> None:
 
 
 def test_a_rule_without_history_or_certificate(rows) -> None:
-    band = SyntheticBand(seed=0).sample(3000)
+    band = SyntheticBand(random_state=0).sample(3000)
     rule = rn.ConfidenceThreshold(LogisticRegression(), alpha=0.05, random_state=1)
-    with pytest.warns(rn.NotCertifiedWarning):
+    with pytest.warns(rn.errors.NotCertifiedWarning):
         rule.fit(band.X, band.y)
     said = words(model_page(rule))
     assert "of rows without a certificate." in said
@@ -95,7 +95,7 @@ def test_a_rule_without_history_or_certificate(rows) -> None:
 
 
 def test_history_is_found_through_a_wrapper() -> None:
-    band = SyntheticBand(seed=0).sample(2000)
+    band = SyntheticBand(random_state=0).sample(2000)
     inner = rn.ERMClassifier(epochs=3)
     clf = rn.CertifiedThreshold(inner, random_state=0).fit(band.X, band.y)
     said = words(model_page(clf))
@@ -143,7 +143,7 @@ def test_pages_ask_for_nothing_from_elsewhere(model, comparison) -> None:
 
 def test_a_comparison_page_is_the_same_from_json(comparison) -> None:
     page = comparison_page(comparison)
-    assert comparison_page(rn.Comparison.from_json(comparison.to_json())) == page
+    assert comparison_page(rn.methods.Comparison.from_json(comparison.to_json())) == page
     said = words(page)
     best = comparison.best()
     assert best.sentence.split(". ")[0] in said.replace("&lt;", "<").replace("&gt;", ">")
@@ -157,7 +157,7 @@ def test_a_comparison_page_is_the_same_from_json(comparison) -> None:
 
 
 def test_a_comparison_that_recommends_nothing() -> None:
-    band = SyntheticBand(seed=0).sample(300)
+    band = SyntheticBand(random_state=0).sample(300)
     found = rn.compare(
         band.X, band.y, methods={"one": LogisticRegression()}, alpha=0.001, resamples=10
     )
@@ -183,7 +183,7 @@ def test_a_benchmark_page_of_a_few_methods(study, tmp_path) -> None:
     store = Store(tmp_path)
     run_jobs(pending_jobs(profile, store, methods=["erm"], seeds=[0]), store)
     assert "What can be certified" not in benchmark_page(store, profile)
-    with pytest.raises(rn.InvalidDataError, match="No run of the profile 'tiny'"):
+    with pytest.raises(rn.errors.InvalidDataError, match="No run of the profile 'tiny'"):
         benchmark_page(Store(tmp_path / "none"), profile)
 
 
@@ -193,12 +193,14 @@ def test_writing_a_page(tmp_path) -> None:
     write_page("new", path)
     assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
     assert path.read_text() == "new"
-    with pytest.raises(rn.InvalidParameterError, match="a file in an existing folder"):
+    with pytest.raises(rn.errors.InvalidParameterError, match="a file in an existing folder"):
         write_page("", tmp_path / "no" / "page.html")
 
 
 def test_what_is_no_model() -> None:
-    with pytest.raises(rn.InvalidParameterError, match="method of this library; got 'Logistic"):
+    with pytest.raises(
+        rn.errors.InvalidParameterError, match="method of this library; got 'Logistic"
+    ):
         model_page(LogisticRegression())
     with pytest.raises(ValueError, match="not fitted"):
         model_page(rn.ERMClassifier())

@@ -38,7 +38,7 @@ def test_the_least_sure_come_first_and_have_no_columns_without_a_table(model) ->
 
 
 def test_a_learned_score_has_a_column() -> None:
-    band = SyntheticBand(seed=0).sample(1500)
+    band = SyntheticBand(random_state=0).sample(1500)
     model = rn.SelectiveNetClassifier(epochs=2, alpha=0.2, random_state=0).fit(band.X, band.y)
     listed = least_sure(model, fold_rows(model, band.X, band.y))
     assert listed.columns[3:6] == ("Confidence", "Score", "0")
@@ -46,22 +46,28 @@ def test_a_learned_score_has_a_column() -> None:
 
 
 def test_a_fold_of_ones_own_is_its_own_table(band) -> None:
-    draw = SyntheticBand(seed=0)
+    draw = SyntheticBand(random_state=0)
     draw.sample(3000)
     fold = draw.sample(1500)
     found = fold_rows(band, fold.X, fold.y)
     assert found.place.tolist() == list(range(1500))
-    with pytest.raises(rn.InvalidParameterError, match="the certification fold of 1500 rows"):
+    with pytest.raises(
+        rn.errors.InvalidParameterError, match="the certification fold of 1500 rows"
+    ):
         fold_rows(band, fold.X[:-1], None)
 
 
 def test_another_table_is_noticed(model, rows) -> None:
     table, y = rows
-    with pytest.raises(rn.InvalidDataError, match="certification rows have another label there"):
+    with pytest.raises(
+        rn.errors.InvalidDataError, match="certification rows have another label there"
+    ):
         fold_rows(model, table, y[::-1])
-    with pytest.raises(rn.InvalidParameterError, match=r"be the table given to fit.*got '10 rows'"):
+    with pytest.raises(
+        rn.errors.InvalidParameterError, match=r"be the table given to fit.*got '10 rows'"
+    ):
         fold_rows(model, table[:10], None)
-    with pytest.raises(rn.InvalidDataError, match="2499 labels and 2500 rows"):
+    with pytest.raises(rn.errors.InvalidDataError, match="2499 labels and 2500 rows"):
         fold_rows(model, table, y[:-1])
 
 
@@ -89,9 +95,9 @@ def test_groups_are_counted_on_the_certification_rows(model, rows, how) -> None:
 
 
 def test_fresh_rows_by_group(band) -> None:
-    draw = SyntheticBand(seed=0)
+    draw = SyntheticBand(random_state=0)
     draw.sample(4500)  # what the model knows
-    fresh, elsewhere = draw.sample(300), SyntheticBand(seed=6).sample(500)
+    fresh, elsewhere = draw.sample(300), SyntheticBand(random_state=6).sample(500)
     listed = group_table(
         band,
         fold_rows(band, None, None),
@@ -106,15 +112,21 @@ def test_fresh_rows_by_group(band) -> None:
 def test_groups_that_cannot_be(model, rows) -> None:
     table, y = rows
     found = fold_rows(model, table, y)
-    with pytest.raises(rn.InvalidParameterError, match="`groups` of model_page needs `table`"):
+    with pytest.raises(
+        rn.errors.InvalidParameterError, match="`groups` of model_page needs `table`"
+    ):
         group_table(model, fold_rows(model, None, None), "job")
-    with pytest.raises(rn.InvalidParameterError, match=r"be one of \['number', 'job'.*got 'sex'"):
+    with pytest.raises(
+        rn.errors.InvalidParameterError, match=r"be one of \['number', 'job'.*got 'sex'"
+    ):
         group_table(model, found, "sex")
-    with pytest.raises(rn.InvalidParameterError, match=r"1 to 50 groups; got '\d+ groups'.*cut"):
+    with pytest.raises(
+        rn.errors.InvalidParameterError, match=r"1 to 50 groups; got '\d+ groups'.*cut"
+    ):
         group_table(model, found, "number")
-    with pytest.raises(rn.InvalidDataError, match="got 3 for 2500 rows"):
+    with pytest.raises(rn.errors.InvalidDataError, match="got 3 for 2500 rows"):
         group_table(model, found, ["a", "b", "c"])
-    with pytest.raises(rn.InvalidParameterError, match="got '0 groups'"):
+    with pytest.raises(rn.errors.InvalidParameterError, match="got '0 groups'"):
         group_table(model, found, {})
     ranges = pd.cut(table["number"], [-9, 0, 9])
     assert len(group_table(model, found, ranges).rows) == 3  # and the missing ones

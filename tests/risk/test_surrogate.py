@@ -7,8 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 from reliablenet.risk import Bracket, bracket, gap, phi, psi, zeta, zeta_reflected

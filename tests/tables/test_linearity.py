@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from reliablenet.tables.linearity import _logistic_lines, bends
+from reliablenet.tables.linearity import _logistic_lines, is_nonlinear
 
 
 def draw(n, seed, logit, *, bins=16):
@@ -16,20 +16,20 @@ def draw(n, seed, logit, *, bins=16):
 
 
 def test_a_line_is_taken_for_a_bend_in_no_more_than_about_one_draw_in_a_hundred():
-    found = sum(bends(*draw(1000, seed, lambda x: 0.5 + x), 2) for seed in range(600))
+    found = sum(is_nonlinear(*draw(1000, seed, lambda x: 0.5 + x), 2) for seed in range(600))
     assert found <= 14  # 6 are expected, and 15 or more have a probability of 0.002
 
 
 @pytest.mark.parametrize("logit", [lambda x: 1 - x**2, lambda x: 2.0 * (x > 1), np.abs])
 def test_a_bend_is_found(logit):
-    assert all(bends(*draw(3000, seed, logit), 2) for seed in range(20))
+    assert all(is_nonlinear(*draw(3000, seed, logit), 2) for seed in range(20))
 
 
 def test_a_bend_of_any_class_counts():
     x, groups, humped = draw(4000, 0, lambda x: 1 - 2 * x**2)
     rest = np.random.default_rng(1).integers(0, 2, len(x))
     y = np.where(humped == 1, 2, rest)  # the classes 0 and 1 bend only against the third
-    assert bends(x, groups, y, 3)
+    assert is_nonlinear(x, groups, y, 3)
 
 
 def test_lines_are_those_of_scikit_learn():
@@ -50,7 +50,7 @@ def test_lines_are_those_of_scikit_learn():
 
 def test_two_groups_never_bend_and_a_class_in_one_group_alone_is_no_trouble():
     x = np.repeat([0.0, 1.0], 50)
-    assert not bends(x, x.astype(int), x.astype(int), 2)
+    assert not is_nonlinear(x, x.astype(int), x.astype(int), 2)
     x = np.repeat([0.0, 1.0, 2.0, 3.0], 50)
-    assert not bends(x, x.astype(int), (x > 1).astype(int), 2)  # separated by a line
-    assert bends(x, x.astype(int), (x == 1).astype(int), 2)
+    assert not is_nonlinear(x, x.astype(int), (x > 1).astype(int), 2)  # separated by a line
+    assert is_nonlinear(x, x.astype(int), (x == 1).astype(int), 2)

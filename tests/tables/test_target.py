@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from reliablenet.errors import ColumnWarning, InvalidDataError
-from reliablenet.tables.target import take_target
+from reliablenet.errors import ColumnWarning, InvalidDataError, LeakWarning
+from reliablenet.tables.target import label_texts, take_target
 
 
 def table(target: object, n: int = 100) -> pd.DataFrame:
@@ -39,7 +41,7 @@ def test_labels_of_every_kind(target, labels) -> None:
         (np.random.default_rng(0).normal(size=100), "quantity .100 different numbers.*Cut it"),
         (range(100), "holds 100 different values in 100 rows, too many"),
         (["no"] * 100, "holds a single value, no, in all 100 rows"),
-        (["no", None, "yes", None] * 25, "missing in 50 of 100 rows, the first of them row 1 "),
+        (["no", None, "yes", None] * 25, "missing in 50 of 100 rows, first in row 1"),
         ([["a"], ["b"]] * 50, "holds lists and not labels"),
     ],
 )
@@ -60,12 +62,15 @@ def test_absent_columns_are_named_with_what_was_probably_meant() -> None:
 
 
 @pytest.mark.parametrize(
-    "copy", [[1, 0] * 50, ["b", "a"] * 50, [1.0, None] * 50, ["p", "q", "r", "q"] * 25]
+    "answer", [[1, 0] * 50, ["b", "a"] * 50, [1.0, None] * 50, ["p", "q", "r", "q"] * 25]
 )
-def test_a_column_that_gives_the_target_away_is_named(copy) -> None:
-    rows = table([0, 1] * 50).assign(answer=copy)
-    with pytest.warns(ColumnWarning, match="'answer' gives the target away.*--drop answer"):
+def test_a_column_that_gives_the_target_away_is_named(answer) -> None:
+    rows = table([0, 1] * 50).assign(answer=answer)
+    with pytest.warns(ColumnWarning, match="'answer' gives the target away.*leave it out") as said:
         take_target(rows, "y")
+    assert isinstance(said[0].message, LeakWarning)
+    assert said[0].message.column == "answer"
+    assert copy.copy(said[0].message).column == "answer"  # as a worker process hands it over
     take_target(rows, "y", drop=["answer"])
 
 
@@ -73,3 +78,16 @@ def test_a_column_that_nearly_gives_it_away_is_not_named() -> None:
     nearly = [0, 1] * 50
     nearly[7] = 0
     take_target(table([0, 1] * 50).assign(nearly=nearly, apart=range(100)), "y")
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [([1, 0], ["1", "0"]), ([1.0, 2.5], ["1", "2.5"]), ([True, False], ["true", "FALSE"])],
+)
+def test_labels_are_equal_where_a_person_would_say_so(left, right) -> None:
+    assert label_texts(left).tolist() == label_texts(right).tolist()
+
+
+def test_large_whole_numbers_stay_apart() -> None:
+    texts = label_texts(np.array([2**60, 2**60 + 1]))
+    assert texts.tolist() == [str(2**60), str(2**60 + 1)]

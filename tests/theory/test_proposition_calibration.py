@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import torch
-from hypothesis import assume, example, given
-from hypothesis import strategies as st
+from hypothesis import assume, example, given, strategies as st
 
 from reliablenet.risk import confidence, confident_wrong
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import mpmath
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from reliablenet.certificate import uniform_slack
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from reliablenet.certificate import uniform_slack
 from reliablenet.risk import confident_wrong, violation, zeta

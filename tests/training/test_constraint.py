@@ -13,8 +13,7 @@ from torch.nn.functional import cross_entropy
 from reliablenet.errors import InvalidDataError, InvalidParameterError, ReliableNetError
 from reliablenet.risk import psi, violation
 from reliablenet.risk.fused import log_likelihood
-from reliablenet.training import JCWConstraint
-from reliablenet.training import constraint as constraint_module
+from reliablenet.training import JCWConstraint, constraint as constraint_module
 
 
 def batch(n: int = 32, n_classes: int = 3, seed: int = 0, dtype=torch.float64):

@@ -7,8 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from reliablenet.training import descent as descent_module
-from reliablenet.training import mlp
+from reliablenet.training import descent as descent_module, mlp
 from reliablenet.training.descent import ClippedAdam
 
 

@@ -14,8 +14,15 @@ from torch.nn.functional import cross_entropy
 
 from reliablenet.errors import InvalidParameterError, TrainingDivergedError
 from reliablenet.risk import gap, violation
-from reliablenet.training import JCWConstraint, Optimisation, Rows, Schedule, mlp, train
-from reliablenet.training import run as run_module
+from reliablenet.training import (
+    JCWConstraint,
+    Optimisation,
+    Rows,
+    Schedule,
+    mlp,
+    run as run_module,
+    train,
+)
 from reliablenet.training.forward import evaluate_logits
 
 SHORT = Schedule(warmup_epochs=5, epochs_per_stage=2, max_stages=4, tau=0.05, tau_decay=0.5)

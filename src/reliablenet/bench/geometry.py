@@ -133,7 +133,7 @@ def measure_distance(
             rows.append(
                 {
                     "method": name,
-                    "seed": band.seed,
+                    "seed": band.random_state,
                     "gamma": band.gamma,
                     "threshold": threshold,
                     "distance": (edges[number] + edges[number + 1]) / 2,
@@ -182,7 +182,7 @@ def measure_plane(
         rows.append(
             {
                 "method": name,
-                "seed": band.seed,
+                "seed": band.random_state,
                 "gamma": band.gamma,
                 "threshold": threshold,
                 "rows": len(fold),

@@ -314,8 +314,9 @@ def conformal_threshold(
 ) -> float:
     """Return the conformal risk control threshold: the expectation of JCW is at most alpha.
 
-    The smallest e with n/(n+1) R(e) + 1/(n+1) <= alpha, where R(e) is the share of rows with a
-    score strictly above e that are wrong (Angelopoulos et al. 2024, B = 1).
+    With e the smallest number such that n/(n+1) R(e) + 1/(n+1) <= alpha, where R(e) is the share of
+    rows that are wrong and score more than e (Angelopoulos et al. 2024, B = 1), this is the next
+    number above e.
 
     Parameters
     ----------
@@ -326,20 +327,27 @@ def conformal_threshold(
     Returns
     -------
     float
-        To be used with "strictly above"; ``inf`` where n < 1/alpha - 1.
+        To be used with "at or above"; ``inf`` where n < 1/alpha - 1.
 
     Examples
     --------
     >>> proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]])
-    >>> conformal_threshold(proba, [0, 0, 1, 0], alpha=0.2)
-    0.7
+    >>> threshold = conformal_threshold(proba, [0, 0, 1, 0], alpha=0.2)
+    >>> (proba.max(axis=1) >= threshold).tolist()
+    [True, True, False, False]
     """
     alpha = check_fraction("alpha", alpha, "conformal_threshold")
     rows = score_rows(
         proba, y, score=score, predicted=predicted, classes=classes, owner="conformal_threshold"
     )
     most = _largest_count(alpha, rows.n + 1) - 1  # (K + 1) / (n + 1) <= alpha
-    return math.inf if most < 0 else first_excess_error(rows, most)
+    if most < 0:
+        return math.inf
+    excess = first_excess_error(rows, most)
+    if excess == rows.lowest:
+        return rows.lowest
+    nothing_above = rows.lowest == 0.0 and excess >= 1.0  # no probability is larger
+    return math.inf if nothing_above else math.nextafter(excess, math.inf)
 
 
 def first_excess_error(rows: ScoredRows, most: int) -> float:

@@ -91,7 +91,7 @@ def demo(
     try:
         page = model_page(choice.model, comparison=comparison, title="Breast cancer")
         typer.echo(f"   More to see: {write_page(page, out / 'breast-cancer.html')}")
-    except rn.MissingExtraError as error:
+    except rn.errors.MissingExtraError as error:
         typer.echo(f"   {error}")
     nearest = min(sys.executable, os.path.relpath(sys.executable), key=len)
     typer.echo("\n" + NEXT_STEPS.format(python=nearest))

@@ -20,9 +20,9 @@ from reliablenet.certificate.scored import (
     proba_rows,
     refuse_other_spelling,
 )
-from reliablenet.cli.columns import group_names, true_labels
 from reliablenet.errors import InvalidDataError
-from reliablenet.tables.files import label_texts, read_batches
+from reliablenet.tables.files import read_batches
+from reliablenet.tables.target import group_names, label_texts, true_labels
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,11 @@ class Predictions:
                     said.update(classes.tolist())
                 rows = proba_rows(check_proba(table, "certify"), find_places(labels, classes))
             true.update(labels.tolist())
-            yield replace(rows, group=group_names(frame, self.group)) if self.group else rows
+            yield (
+                replace(rows, group=group_names(frame[self.group], self.group))
+                if self.group
+                else rows
+            )
         known = said if self.proba else said - true  # labels of both kinds may be two classes
         refuse_other_spelling(true - said, known, "certify", self.label)
 

@@ -12,19 +12,17 @@ from numpy.typing import NDArray
 
 from reliablenet.certificate import Certificate, Provenance
 from reliablenet.certificate.scored import ScoredRows, find_places, refuse_other_spelling
-from reliablenet.cli.columns import group_names, true_labels
 from reliablenet.errors import DataFileError, InvalidDataError
 from reliablenet.methods.layers import find_encoder
 from reliablenet.methods.seen import RowWatch, model_hashes
+from reliablenet.tables.columns import check_columns
 from reliablenet.tables.files import (
-    check_columns,
     column_names,
-    label_texts,
     local_file,
     read_batches,
     read_table,
 )
-from reliablenet.tables.target import take_labels
+from reliablenet.tables.target import group_names, label_texts, take_labels, true_labels
 
 if TYPE_CHECKING:
     from reliablenet.methods import Decisions
@@ -95,7 +93,11 @@ class FreshRows:
             self._strangers.update(texts[places < 0].tolist())
             self._watch.add(model_hashes(self.model, X), places)
             rows = self.model._checked_outputs(X).scored(places)
-            yield replace(rows, group=group_names(columns, self.group)) if self.group else rows
+            yield (
+                replace(rows, group=group_names(columns[self.group], self.group))
+                if self.group
+                else rows
+            )
 
     def finish(self, certificate: Certificate) -> Certificate:
         """Raise if the rows were no fresh ones; add to the certificate what is known of them."""

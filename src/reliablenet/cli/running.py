@@ -18,6 +18,7 @@ from reliablenet.errors import (
     EmptyCertificateWarning,
     FoldWarning,
     LabelWarning,
+    LeakWarning,
     NotCertifiedWarning,
     ReliableNetError,
     ReuseWarning,
@@ -84,7 +85,8 @@ def notes_on_stderr() -> Iterator[None]:
                 usual(message, category, *place, **rest)
             elif str(message) not in shown:
                 shown.add(str(message))
-                note(str(message))
+                leak = isinstance(message, LeakWarning)
+                note(f"{message} (--drop {message.column})" if leak else str(message))
 
         for category in NOTES:
             warnings.simplefilter("always", category)

@@ -11,7 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from reliablenet._checks import check_count, parameter_error
+from reliablenet._renamed import renamed_parameter
 from reliablenet.errors import InvalidDataError
+from reliablenet.tables.columns import check_distinct, check_known
 from reliablenet.tables.fold_sizes import FoldSizes
 from reliablenet.tables.folds import Fold, Folds, cut_folds
 
@@ -74,6 +76,7 @@ class Dataset:
     info: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
+    @renamed_parameter("seed", "random_state")
     def from_frame(
         cls,
         frame: pd.DataFrame,
@@ -82,7 +85,7 @@ class Dataset:
         shift: str | Mapping[str, str] | None = None,
         groups: str | Mapping[str, str] | None = None,
         drop: str | Sequence[str] = (),
-        seed: int = 0,
+        random_state: int = 0,
         fold_sizes: FoldSizes = "auto",
         alpha: float = 0.05,
         rho: float = 0.05,
@@ -106,7 +109,7 @@ class Dataset:
             stay predictors unless they are in ``drop``.
         drop : str or sequence of str
             Columns that are no predictors, such as a row number; queries may still use them.
-        seed : int
+        random_state : int
             Decides the folds.
         fold_sizes, alpha, rho
             As for `fold_counts`.
@@ -125,7 +128,7 @@ class Dataset:
         (18, 10, ['a', 'b'])
         """
         predictors = _check_columns(frame, target, drop)
-        check_count("seed", seed, OWNER, minimum=0)
+        check_count("random_state", random_state, OWNER, minimum=0)
         labels = _labels(frame, target)
         asked = {shift: shift} if isinstance(shift, str) else dict(shift or {})
         shifted = {key: _mask(frame, query, "shift") for key, query in asked.items()}
@@ -142,7 +145,7 @@ class Dataset:
 
         sizes: dict[str, Any] = {"fold_sizes": fold_sizes, "alpha": alpha, "rho": rho}
         rows = np.flatnonzero(source)
-        cut = cut_folds(rows, labels[rows], **sizes, random_state=seed)
+        cut = cut_folds(rows, labels[rows], **sizes, random_state=random_state)
         looked_into = ~source
         if not shifted:
             looked_into[cut.certification.X] = True
@@ -163,12 +166,7 @@ def _check_columns(frame: Any, target: str, drop: str | Sequence[str]) -> list[A
             f"`frame` of {OWNER} must be a pandas DataFrame; got {type(frame).__name__}. "
             "Read a file with pandas.read_csv first."
         )
-    names = pd.Index([str(column) for column in frame.columns])
-    if names.has_duplicates:
-        twice = names[names.duplicated()].unique().tolist()
-        raise InvalidDataError(
-            f"Column names must differ; these occur more than once: {twice}. Rename or drop them."
-        )
+    check_distinct(frame.columns.tolist(), "The frame")
     dropped = [drop] if isinstance(drop, str) else list(drop)
     for parameter, column in [("target", target), *(("drop", column) for column in dropped)]:
         if column not in frame.columns:
@@ -181,13 +179,11 @@ def _columns_of(frame: pd.DataFrame) -> str:
 
 
 def _labels(frame: pd.DataFrame, target: str) -> NDArray[Any]:
-    missing = frame[target].isna().to_numpy()
-    if missing.any():
-        raise InvalidDataError(
-            f"The target {target!r} must be known in every row; got {int(missing.sum())} missing "
-            f"values, the first in row {int(missing.argmax())}. Drop those rows with "
-            f"frame.dropna(subset=[{target!r}])."
-        )
+    check_known(
+        frame[target],
+        f"The target {target!r}",
+        f"Drop those rows with frame.dropna(subset=[{target!r}]).",
+    )
     return frame[target].to_numpy()
 
 

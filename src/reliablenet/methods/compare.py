@@ -115,7 +115,7 @@ def compare(
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from reliablenet.datasets import SyntheticBand
-    >>> rows = SyntheticBand(seed=0).sample(4000)
+    >>> rows = SyntheticBand(random_state=0).sample(4000)
     >>> models = {"logistic": LogisticRegression(), "bayes": GaussianNB()}
     >>> comparison = compare(rows.X, rows.y, alpha=0.05, methods=models)
     >>> comparison.frame()["certified"].tolist()

@@ -261,7 +261,7 @@ class Comparison:
         >>> from sklearn.naive_bayes import GaussianNB
         >>> from reliablenet.datasets import SyntheticBand
         >>> import reliablenet as rn
-        >>> rows = SyntheticBand(seed=0).sample(2000)
+        >>> rows = SyntheticBand(random_state=0).sample(2000)
         >>> found = rn.compare(rows.X, rows.y, methods={"bayes": GaussianNB()}, resamples=20)
         >>> again = Comparison.from_json(found.to_json())
         >>> again.frame().equals(found.frame()), again.best().sentence == found.best().sentence

@@ -12,8 +12,7 @@ import numpy as np
 import sklearn
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import load as load_tensors
-from safetensors.torch import save as save_tensors
+from safetensors.torch import load as load_tensors, save as save_tensors
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 

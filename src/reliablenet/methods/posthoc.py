@@ -45,7 +45,7 @@ class CertifiedThreshold(WrappingClassifier):
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from reliablenet.datasets import SyntheticBand
-    >>> band = SyntheticBand(seed=0)
+    >>> band = SyntheticBand(random_state=0)
     >>> past, held_out = band.sample(2000), band.sample(2000)
     >>> model = LogisticRegression().fit(past.X, past.y)
     >>> clf = CertifiedThreshold(model, alpha=0.05).fit(held_out.X, held_out.y)
@@ -80,7 +80,7 @@ class ConfidenceThreshold(WrappingClassifier):
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from reliablenet.datasets import SyntheticBand
-    >>> rows = SyntheticBand(seed=0).sample(4000)
+    >>> rows = SyntheticBand(random_state=0).sample(4000)
     >>> import warnings
     >>> with warnings.catch_warnings(action="ignore"):  # no certificate, as is to be expected
     ...     clf = ConfidenceThreshold(LogisticRegression(), random_state=0).fit(rows.X, rows.y)
@@ -96,8 +96,7 @@ class ConformalRiskControl(WrappingClassifier):
     """The conformal risk control threshold, chosen on the selection fold: JCW in expectation.
 
     Its own promise, an expected JCW of at most alpha over the draw of the selection fold, needs no
-    certificate, so that it acts without one (a warning tells). It accepts strictly above the
-    conformal threshold; ``threshold_`` is the next number above it, to be met or exceeded.
+    certificate, so that it acts without one (a warning tells).
 
     The promise is exact because nothing else has looked at the rows that the threshold is computed on: the
     selection fold is drawn at random, and where the classifier inside chooses its weights or a
@@ -121,7 +120,7 @@ class ConformalRiskControl(WrappingClassifier):
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from reliablenet.datasets import SyntheticBand
-    >>> band = SyntheticBand(seed=0)
+    >>> band = SyntheticBand(random_state=0)
     >>> rows, fresh = band.sample(4000), band.sample(100_000)
     >>> import warnings
     >>> with warnings.catch_warnings(action="ignore"):  # no certificate, as is to be expected
@@ -147,10 +146,7 @@ class ConformalRiskControl(WrappingClassifier):
             return math.inf
         selection = _some_rows(selection, self._own_rows)
         outputs = self._outputs(selection.X)
-        strict = conformal_threshold(outputs.proba, selection.y, self.alpha, score=outputs.score)
-        if outputs.score is None and strict >= 1.0:
-            return np.inf  # no probability lies strictly above 1
-        return float(np.nextafter(strict, np.inf))
+        return conformal_threshold(outputs.proba, selection.y, self.alpha, score=outputs.score)
 
 
 @dataclass(eq=False, repr=False)

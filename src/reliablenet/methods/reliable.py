@@ -74,7 +74,7 @@ class ReliableClassifier(NeuralClassifier):
     Examples
     --------
     >>> from reliablenet.datasets import SyntheticBand
-    >>> band = SyntheticBand(seed=0)
+    >>> band = SyntheticBand(random_state=0)
     >>> rows, new = band.sample(4000), band.sample(5)
     >>> clf = ReliableClassifier(alpha=0.05, random_state=0).fit(rows.X, rows.y)
     >>> clf.certificate_.certified, clf.certificate_.upper_bound <= 0.05

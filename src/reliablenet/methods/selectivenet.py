@@ -118,7 +118,7 @@ class SelectiveNetClassifier(AbstainingClassifier):
     Examples
     --------
     >>> from reliablenet.datasets import SyntheticBand
-    >>> rows = SyntheticBand(seed=0).sample(4000)
+    >>> rows = SyntheticBand(random_state=0).sample(4000)
     >>> clf = SelectiveNetClassifier(epochs=8, random_state=0).fit(rows.X, rows.y)
     >>> clf.certificate_.certified
     True

@@ -79,7 +79,7 @@ def model_page(
     >>> from sklearn.linear_model import LogisticRegression
     >>> import reliablenet as rn
     >>> from reliablenet.datasets import SyntheticBand
-    >>> rows = SyntheticBand(seed=0).sample(4000)
+    >>> rows = SyntheticBand(random_state=0).sample(4000)
     >>> clf = rn.CertifiedThreshold(LogisticRegression(), random_state=0).fit(rows.X, rows.y)
     >>> page = model_page(clf, title="Band")
     >>> page[:15], "at most 5\u202f% of all rows" in page

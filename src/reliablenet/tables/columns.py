@@ -1,12 +1,16 @@
-"""What a column is good for: a number, a category, or nothing that generalises to new rows."""
+"""Columns: which must be there, and what each is good for: a number, a category, or nothing."""
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from reliablenet.errors import InvalidDataError
 
 MOST_CATEGORIES = 1000  # every category is a column of the matrix
 FEW_CATEGORIES = 20  # so many are never taken for names of rows
@@ -18,9 +22,62 @@ DATE = re.compile(
 NAMES_ROWS = re.compile(
     r"(?i:(.*[\W_])?(id|uuid|guid)|(row|index)[\W_]*(nr|no|num|number|id)?)|.*[a-z]I[dD]|Unnamed: \d+"
 )
+ROW_NUMBER = (
+    "it rises from row to row, as a row number does. If the table is only sorted by it, shuffle the "
+    "table"
+)
+IDENTIFIER = (
+    "it is called an id and differs in every row: it names rows and tells nothing of new ones. If it "
+    "is a measurement, rename it"
+)
 REMEDY_DATES = "Derive numbers from it, such as days since an event or the weekday, to use it"
 REMEDY_NUMBERS = "Leave empty what is no number to use it"
 REMEDY_TEXT = "Group its values or turn it into numbers to use it"
+
+
+def check_columns(wanted: Sequence[str], present: Sequence[Any], name: str) -> None:
+    """Raise unless all wanted columns are there; name what was probably meant."""
+    missing = [column for column in wanted if column not in present]
+    if missing:
+        near = difflib.get_close_matches(missing[0], [str(column) for column in present], 1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"It has {list(present)[:20]}."
+        which = f"column {missing[0]!r}" if len(missing) == 1 else f"columns {missing[:10]}"
+        raise InvalidDataError(f"{name} has no {which}. {hint}")
+
+
+def check_distinct(names: Sequence[Any], name: str) -> None:
+    """Raise if two columns have the same name, as texts.
+
+    Examples
+    --------
+    >>> check_distinct(["age", "rate", "age"], "loans.csv")
+    Traceback (most recent call last):
+        ...
+    reliablenet.errors.InvalidDataError: loans.csv: column names must differ; ['age'] occur more than
+    once. Rename or drop all but one of each.
+    """
+    texts = pd.Index([str(column) for column in names])
+    if texts.has_duplicates:
+        twice = texts[texts.duplicated()].unique().tolist()
+        raise InvalidDataError(
+            f"{name}: column names must differ; {twice[:10]} occur more than once. Rename or drop "
+            "all but one of each."
+        )
+
+
+def check_known(values: pd.Series[Any], what: str, remedy: str) -> None:
+    """Raise if a value is missing in some row; say in how many, and which is the first."""
+    missing = values.isna().to_numpy()
+    if missing.any():
+        raise InvalidDataError(
+            f"{what} is missing in {int(missing.sum())} of {len(values)} rows, first in row "
+            f"{row_number(values, int(missing.argmax()))}. {remedy}"
+        )
+
+
+def row_number(table: pd.DataFrame | pd.Series[Any], place: int) -> int:
+    """Return the number of a row; a batch of a longer table goes on counting."""
+    return int(table.index[place]) if isinstance(table.index, pd.RangeIndex) else place
 
 
 def why_useless_number(values: pd.Series[Any], name: Any) -> str:
@@ -32,7 +89,7 @@ def why_useless_number(values: pd.Series[Any], name: Any) -> str:
     Examples
     --------
     >>> why_useless_number(pd.Series(range(100)), "no")
-    'it numbers the rows. Shuffle the rows to use it'
+    'it rises from row to row, as a row number does. If the table is only sorted by it, shuffle the table'
     >>> why_useless_number(pd.Series([30, 41, 30] * 40), "age")
     ''
     """
@@ -43,9 +100,9 @@ def why_useless_number(values: pd.Series[Any], name: Any) -> str:
         return ""
     steps = np.diff(numbers)
     if np.all(steps > 0) or np.all(steps < 0):
-        return "it numbers the rows. Shuffle the rows to use it"
+        return ROW_NUMBER
     if values.is_unique and NAMES_ROWS.fullmatch(str(name)):
-        return "it names the rows, with a different value in each. Rename it to use it"
+        return IDENTIFIER
     return ""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import shutil
 import sys
@@ -12,11 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from reliablenet.errors import InvalidDataError, MissingExtraError
+from reliablenet.tables.columns import check_columns
 from reliablenet.tables.text import Records, first_bytes, opened_text
 
 BATCH_ROWS = 65_536
@@ -134,44 +132,6 @@ def column_names(path: str | Path) -> list[str]:
             return _columns_of(file)
     with opened_text(path) as lines:
         return list(Records(lines, path.name).dialect.names)
-
-
-def check_columns(wanted: Sequence[str], present: Sequence[Any], name: str) -> None:
-    """Raise unless all wanted columns are there; name what was probably meant."""
-    missing = [column for column in wanted if column not in present]
-    if missing:
-        near = difflib.get_close_matches(missing[0], [str(column) for column in present], 1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"It has {list(present)[:20]}."
-        which = f"column {missing[0]!r}" if len(missing) == 1 else f"columns {missing[:10]}"
-        raise InvalidDataError(f"{name} has no {which}. {hint}")
-
-
-def label_texts(values: Any) -> NDArray[Any]:
-    """Return labels as texts that are equal where a person would call them equal.
-
-    A batch of a file may hold 1, 1.0, "1" or True where another holds "1.0" or "true".
-
-    Examples
-    --------
-    >>> label_texts([1.0, 0.5]).tolist(), label_texts(["01", "true", "no"]).tolist()
-    (['1', '0.5'], ['1', 'True', 'no'])
-    """
-    codes, distinct = pd.factorize(pd.Series(values, dtype=None if len(values) else object))
-    texts = np.array([*(_label_text(value) for value in distinct), None], dtype=object)
-    return texts[codes]
-
-
-def _label_text(value: Any) -> str:
-    text = str(value).strip()
-    if text.lower() in ("true", "false"):
-        return text.capitalize()
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    if not np.isfinite(number):
-        return text
-    return str(int(number)) if number.is_integer() and abs(number) < 2**53 else text
 
 
 def _csv_frames(

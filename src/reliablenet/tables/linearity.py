@@ -1,4 +1,4 @@
-"""Does a number's relation to the label bend? A test that decides how the number is encoded."""
+"""Is a number related to the label by a line? A test that decides how the number is encoded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RIDGE = 1e-6  # keeps a step finite where a line separates the classes
 LARGEST_STEP = 3.0
 
 
-def bends(
+def is_nonlinear(
     numbers: NDArray[np.float64], groups: NDArray[np.intp], y: NDArray[np.intp], n_classes: int
 ) -> bool:
     """Tell whether the share of some class follows no line in the number, on the scale of log-odds.
@@ -42,7 +42,7 @@ def bends(
     >>> groups = np.searchsorted([-1.0, -0.5, 0.0, 0.5, 1.0], x)
     >>> steady = (random.random(4000) < expit(x)).astype(int)
     >>> humped = (random.random(4000) < expit(1 - x**2)).astype(int)
-    >>> bends(x, groups, steady, 2), bends(x, groups, humped, 2)
+    >>> is_nonlinear(x, groups, steady, 2), is_nonlinear(x, groups, humped, 2)
     (False, True)
     """
     _, groups = np.unique(groups, return_inverse=True)

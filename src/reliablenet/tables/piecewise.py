@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from reliablenet._checks import as_array, check_count
 from reliablenet.errors import InvalidDataError
 from reliablenet.tables.columns import why_useless_text
-from reliablenet.tables.linearity import bends
+from reliablenet.tables.linearity import is_nonlinear
 from reliablenet.tables.tabular import (
     CONSTANT,
     TabularEncoder,
@@ -31,7 +31,7 @@ RARE_SHARE = 5e-4
 class PiecewiseEncoder(TabularEncoder):
     """Encode numbers piecewise linearly where that pays, and categories with the rare ones as one.
 
-    A number whose relation to the label bends (`bends`) gives one column a bin, 0 below the bin, 1
+    A number whose relation to the label bends (`is_nonlinear`) gives one column a bin, 0 below the bin, 1
     above it and rising within it, where bins hold equally many training rows (Gorishniy et al.
     2022). Any other is standardised, as in `TabularEncoder`: there, pieces would only add noise.
     Without labels every number is cut into pieces. Values that recur, such as prices, ages and
@@ -263,7 +263,7 @@ def _bends(
     groups = np.searchsorted(edges[1:-1], numbers, side="right")
     if dominant is not None:
         groups[numbers == dominant] = len(edges)
-    return bends(numbers, groups, classes, int(classes.max()) + 1)
+    return is_nonlinear(numbers, groups, classes, int(classes.max()) + 1)
 
 
 def _places(

@@ -12,7 +12,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from reliablenet._checks import as_array
 from reliablenet._warn import warn_user
 from reliablenet.errors import ColumnWarning, InvalidDataError
-from reliablenet.tables.columns import REMEDY_DATES, why_useless_number, why_useless_text
+from reliablenet.tables.columns import (
+    REMEDY_DATES,
+    check_distinct,
+    row_number,
+    why_useless_number,
+    why_useless_text,
+)
 
 CONSTANT = "it does not vary"
 ROWS_IN_CACHE = 256
@@ -107,7 +113,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
         if not np.isfinite(matrix).all():
             row = int(np.argwhere(~np.isfinite(matrix))[0, 0])
             raise InvalidDataError(
-                f"Row {_row(table, row)} holds a number too large to standardise in 32 bits. Drop or clip it."
+                f"Row {row_number(table, row)} holds a number too large to standardise in 32 bits. Drop or clip it."
             )
         start = len(self.numbers_)
         for column, levels, mode in zip(self.categories_, self.levels_, self.modes_, strict=True):
@@ -261,10 +267,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
 
 def _as_frame(X: Any) -> pd.DataFrame:
     table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(as_array(X))
-    repeated = pd.Index([str(column) for column in table.columns])
-    if repeated.has_duplicates:
-        twice = repeated[repeated.duplicated()].unique().tolist()
-        raise InvalidDataError(f"Column names must differ; these occur more than once: {twice}.")
+    check_distinct(table.columns.tolist(), "The table")
     return table
 
 
@@ -297,22 +300,17 @@ def read_numbers(values: pd.Series[Any], name: Any) -> NDArray[np.float64]:
             row = int(strange.argmax())
             raise InvalidDataError(
                 f"Column {name!r} held numbers when the model was fitted; it now holds "
-                f"{texts.iloc[row]!r} in row {_row(values, row)}. Write a number, or leave it empty "
+                f"{texts.iloc[row]!r} in row {row_number(values, row)}. Write a number, or leave it empty "
                 'to have it imputed (in pandas: to_numeric with errors="coerce").'
             ) from None
     if np.isinf(numbers).any():
         row = int(np.flatnonzero(np.isinf(numbers))[0])
         raise InvalidDataError(
             f"Column {name!r} must hold finite numbers or missing values; got {numbers[row]} in "
-            f"row {_row(values, row)}. Replace infinities by NaN to have them imputed, or drop the "
+            f"row {row_number(values, row)}. Replace infinities by NaN to have them imputed, or drop the "
             "rows."
         )
     return numbers
-
-
-def _row(table: pd.DataFrame | pd.Series[Any], place: int) -> int:
-    """Return the number of a row; a batch of a longer table goes on counting."""
-    return int(table.index[place]) if isinstance(table.index, pd.RangeIndex) else place
 
 
 def count_texts(values: pd.Series[Any], name: Any) -> dict[str, int]:

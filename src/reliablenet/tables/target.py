@@ -1,4 +1,4 @@
-"""The target of a table: taken out, checked to be a class, and looked for among the features."""
+"""The target of a table: taken out, checked to be a class, written alike, looked for among the features."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from reliablenet._warn import warn_user
-from reliablenet.errors import ColumnWarning, InvalidDataError
-from reliablenet.tables.files import check_columns
+from reliablenet.errors import InvalidDataError, LeakWarning
+from reliablenet.tables.columns import check_columns, check_known
 
 MOST_FRACTIONS = 20  # a target with more different fractions is a quantity
 MOST_CLASSES = 200
@@ -39,7 +39,7 @@ def take_target(
 
     Warns
     -----
-    ColumnWarning
+    LeakWarning
         If each value of a feature goes with one value of the target: it may hold the answer.
 
     Examples
@@ -58,22 +58,23 @@ def take_target(
     for column in features.columns:
         if _gives_away(features[column], codes):
             warn_user(
-                f"Column {column!r} gives the target away: each of its values goes with one value "
-                f"of {target!r}. If it is not known when you decide, leave it out: --drop {column}",
-                ColumnWarning,
+                LeakWarning(
+                    f"Column {column!r} gives the target away: each of its values goes with one "
+                    f"value of {target!r}. If it is not known when you decide, leave it out.",
+                    column,
+                )
             )
     return features, labels
 
 
 def take_labels(values: pd.Series[Any], target: str) -> NDArray[Any]:
     """Return a column as labels, or say why it cannot be a target."""
-    missing = int(values.isna().sum())
-    if missing:
-        raise InvalidDataError(
-            f"The target {target!r} is missing in {missing} of {len(values)} rows, the first of them "
-            f"row {int(values.isna().to_numpy().argmax())} (empty, NA, None, ? and the like count as "
-            "missing). Drop those rows, or write another word for that class."
-        )
+    check_known(
+        values,
+        f"The target {target!r}",
+        "Empty, NA, None, ? and the like count as missing. Drop those rows, or write another word "
+        "for that class.",
+    )
     labels = values.to_numpy(dtype=bool) if pd.api.types.is_bool_dtype(values) else np.array(values)
     if labels.dtype.kind == "f" and np.all(labels == np.floor(labels)):
         labels = labels.astype(np.int64)
@@ -100,6 +101,53 @@ def take_labels(values: pd.Series[Any], target: str) -> NDArray[Any]:
     if labels.dtype.kind == "O":
         labels = labels.astype(str)
     return labels
+
+
+def true_labels(values: pd.Series[Any], column: str) -> NDArray[Any]:
+    """Return the truth of rows to certify on, as texts."""
+    check_known(
+        values,
+        f"The label {column!r}",
+        "A certificate needs the truth of every row. Rows may be left out only if chance alone "
+        "decided which of them lack it.",
+    )
+    return label_texts(values)
+
+
+def group_names(values: pd.Series[Any], column: str) -> NDArray[Any]:
+    """Return whose row each is, as texts."""
+    check_known(
+        values, f"The group {column!r}", "Give each such row a group of its own if it has none."
+    )
+    return label_texts(values)
+
+
+def label_texts(values: Any) -> NDArray[Any]:
+    """Return labels as texts that are equal where a person would call them equal.
+
+    A batch of a file may hold 1, 1.0, "1" or True where another holds "1.0" or "true".
+
+    Examples
+    --------
+    >>> label_texts([1.0, 0.5]).tolist(), label_texts(["01", "true", "no"]).tolist()
+    (['1', '0.5'], ['1', 'True', 'no'])
+    """
+    codes, distinct = pd.factorize(pd.Series(values, dtype=None if len(values) else object))
+    texts = np.array([*(_label_text(value) for value in distinct), None], dtype=object)
+    return texts[codes]
+
+
+def _label_text(value: Any) -> str:
+    text = str(value).strip()
+    if text.lower() in ("true", "false"):
+        return text.capitalize()
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    if not np.isfinite(number):
+        return text
+    return str(int(number)) if number.is_integer() and abs(number) < 2**53 else text
 
 
 def _gives_away(values: pd.Series[Any], target: NDArray[np.intp]) -> bool:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from reliablenet.errors import DataFileError, InvalidDataError, MissingExtraError
+from reliablenet.tables.columns import check_distinct
 
 SAMPLE_LINES = 2000  # the separator and the decimal sign are found in these
 LONGEST_LINE = 2**28
@@ -234,12 +235,7 @@ def _names(header: list[str], name: str) -> tuple[str, ...]:
             f"{name} has no header: its first line begins with {shown}. Add a first line with the "
             "names of the columns."
         )
-    twice = sorted({field for field in names if names.count(field) > 1})
-    if twice:
-        raise InvalidDataError(
-            f"{name}: column names must differ; these occur more than once: {twice[:10]}. Rename "
-            "them in the first line."
-        )
+    check_distinct(names, name)
     return tuple(names)
 
 

@@ -28,10 +28,10 @@ def table(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
 def main(folder: Path) -> None:
     """Fit, save, and write down what the models say of a few rows."""
     warnings.simplefilter("ignore")
-    band = SyntheticBand(seed=0)
+    band = SyntheticBand(random_state=0)
     past, new = band.sample(800), band.sample(12)
     frame, labels = table(600, 0)
-    schedule = rn.Schedule(warmup_epochs=4, epochs_per_stage=2, max_stages=1)
+    schedule = rn.training.Schedule(warmup_epochs=4, epochs_per_stage=2, max_stages=1)
     linear = LogisticRegression()
     models = {
         "network": rn.ReliableClassifier(0.1, network="mlp", schedule=schedule, random_state=0).fit(

@@ -1,0 +1,53 @@
+# The public names and where each lives: type checkers read this file, and so does `__init__.py`.
+
+from reliablenet import (
+    bench as bench,
+    certificate as certificate,
+    datasets as datasets,
+    errors as errors,
+    methods as methods,
+    metrics as metrics,
+    report as report,
+    risk as risk,
+    tables as tables,
+    training as training,
+)
+from reliablenet._version import (
+    __version__ as __version__,
+)
+from reliablenet.certificate import (
+    Certificate as Certificate,
+    certified_threshold as certified_threshold,
+    certify as certify,
+    clopper_pearson_upper as clopper_pearson_upper,
+    conformal_threshold as conformal_threshold,
+    hoeffding_upper as hoeffding_upper,
+    jcw_threshold as jcw_threshold,
+    rows_needed as rows_needed,
+    uniform_slack as uniform_slack,
+)
+from reliablenet.datasets import (
+    load_dataset as load_dataset,
+)
+from reliablenet.methods import (
+    CertifiedThreshold as CertifiedThreshold,
+    ConfidenceThreshold as ConfidenceThreshold,
+    ConformalRiskControl as ConformalRiskControl,
+    DeepGamblersClassifier as DeepGamblersClassifier,
+    ERMClassifier as ERMClassifier,
+    ReliableClassifier as ReliableClassifier,
+    SelectiveNetClassifier as SelectiveNetClassifier,
+    TemperatureScaling as TemperatureScaling,
+    compare as compare,
+    load as load,
+)
+from reliablenet.risk import (
+    gap as gap,
+    phi as phi,
+    psi as psi,
+    violation as violation,
+    zeta as zeta,
+)
+from reliablenet.training import (
+    JCWConstraint as JCWConstraint,
+)
