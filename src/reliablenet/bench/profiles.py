@@ -130,9 +130,10 @@ class Profile:
             check_seed("seeds", seed, "Profile")
         check_fraction("rho", self.rho, "Profile")
 
-    def open_store(self, results: Path) -> Store:
+    def open_store(self, results: str | Path) -> Store:
         """Return the store of this profile below a folder of results."""
-        return Store(results / self.name, tuple(results / name for name in self.extends))
+        folder = Path(results)
+        return Store(folder / self.name, tuple(folder / name for name in self.extends))
 
 
 _TABLES = {
