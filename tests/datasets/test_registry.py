@@ -46,7 +46,9 @@ def test_an_unknown_setting_is_refused_with_the_settings_there_are():
 
 
 def test_a_setting_of_a_dataset_that_has_none_is_refused():
-    with pytest.raises(InvalidParameterError, match=r"be left out: adult has no settings; got \['size'\]"):
+    with pytest.raises(
+        InvalidParameterError, match=r"be left out: adult has no settings; got \['size'\]"
+    ):
         registry.load_dataset("adult", size=3)
 
 
