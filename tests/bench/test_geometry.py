@@ -91,7 +91,7 @@ def test_the_same_seed_gives_the_same_numbers_packed_or_not(store, tmp_path):
 
 @pytest.mark.parametrize("make", [confidence_by_distance, geometry])
 def test_without_a_run_the_error_names_the_command(make, tmp_path):
-    with pytest.raises(InvalidDataError, match=r"bench run --profile smoke .* synthetic_band$"):
+    with pytest.raises(InvalidDataError, match=r"run --profile smoke .*_band --methods geometry$"):
         make(Store(tmp_path / "smoke"), SMOKE)
     with pytest.raises(InvalidDataError, match="has no plan of Synthetic Band"):
         make(Store(tmp_path), Profile("adult", {"adult": Plan("adult")}))

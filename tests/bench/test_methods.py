@@ -85,6 +85,8 @@ def test_names_are_checked() -> None:
         register(replace(NEW, name="../mine"))
     with pytest.raises(InvalidParameterError, match="`name` of Method"):
         register(replace(NEW, name="erm"))
+    with pytest.raises(InvalidParameterError, match="`name` of Method"):
+        register(replace(NEW, name="geometry"))  # a run that is no method
     with pytest.raises(InvalidParameterError, match="`training` of Method must have a name of its"):
         register(replace(NEW, training=Training("erm", fit_logistic)))
     with pytest.raises(InvalidParameterError, match="`needs` of Training must be any or one of"):

@@ -17,6 +17,7 @@ import pandas as pd
 from reliablenet._checks import check_count
 from reliablenet.bench.fitting import fit_erm, fit_reliablenet
 from reliablenet.bench.measuring import Run, describe_run, plain
+from reliablenet.bench.methods import GEOMETRY
 from reliablenet.bench.plots import StudyFigure, new_panels
 from reliablenet.bench.profiles import Plan, Profile
 from reliablenet.bench.results import no_runs
@@ -28,7 +29,6 @@ from reliablenet.errors import InvalidDataError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-GEOMETRY = "geometry"  # what its run is called among those of methods
 DATASET = "synthetic_band"
 PLANE = {"dimension": 2, "gamma": 0.9}  # the band as it is drawn
 COLOURS = {"ERM": "#555555", "ReliableNet": "#d55e00"}  # Okabe and Ito
@@ -285,7 +285,7 @@ def _read(store: Store, profile: Profile) -> tuple[Record, Curves]:
         )
     record = job.find(store)
     if record is None:
-        raise no_runs(store, profile, [job.plan_name])
+        raise no_runs(store, profile, [job.plan_name], GEOMETRY)
     return record, store.curves(job.plan_name, GEOMETRY, job.seed, record["hash"])
 
 

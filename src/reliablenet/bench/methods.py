@@ -36,6 +36,7 @@ from reliablenet.methods.wrapping import WrappingClassifier
 from reliablenet.training.optimisation import Optimisation
 
 NAME = re.compile(r"\w[\w@+.-]*")  # a folder has it, on any system
+GEOMETRY = "geometry"  # a run that is no method: what the figures of Synthetic Band show
 
 
 class Point(StrEnum):
@@ -157,9 +158,10 @@ def register(method: Method) -> Method:
     InvalidParameterError
         If its name is taken or no name for a folder, or if its training has the name of another.
     """
-    if not NAME.fullmatch(method.name) or method.name in METHODS:
+    taken = [*METHODS, GEOMETRY]
+    if not NAME.fullmatch(method.name) or method.name in taken:
         raise parameter_error(
-            "name", "Method", f"be a name for a folder, not one of {[*METHODS]}", method.name
+            "name", "Method", f"be a name for a folder, not one of {taken}", method.name
         )
     for other in METHODS.values():
         if other.training == method.training and other.training is not method.training:

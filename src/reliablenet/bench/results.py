@@ -145,12 +145,16 @@ def certified_throughput(record: Record) -> float:
     return throughput if record["certificate"]["certified"] else 0.0
 
 
-def no_runs(store: Store, profile: Profile, plans: Sequence[str] = ()) -> InvalidDataError:
+def no_runs(
+    store: Store, profile: Profile, plans: Sequence[str] = (), method: str = ""
+) -> InvalidDataError:
     """Return the error that says there are no results of some plans, or of all, and how to get them."""
     where = f" for {', '.join(plans)}" if plans else ""
     command = f"reliablenet bench run --profile {profile.name} --results {store.folder.parent}"
     if plans:
         command += f" --datasets {','.join(plans)}"
+    if method:
+        command += f" --methods {method}"
     return InvalidDataError(
         f"No run of the profile {profile.name!r}{where} lies in {store.folder}. Run: {command}"
     )

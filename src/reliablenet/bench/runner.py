@@ -17,9 +17,9 @@ from typing import Any
 from joblib import Parallel, delayed
 
 from reliablenet._checks import check_count, parameter_error
-from reliablenet.bench.geometry import GEOMETRY, GeometryJob, geometry_job
+from reliablenet.bench.geometry import GeometryJob, geometry_job
 from reliablenet.bench.measuring import Run, failed_runs, run_training
-from reliablenet.bench.methods import METHODS, Method, Training, study_methods
+from reliablenet.bench.methods import GEOMETRY, METHODS, Method, Training, study_methods
 from reliablenet.bench.profiles import Plan, Profile
 from reliablenet.bench.results import find_run, finished_runs
 from reliablenet.bench.store import Store

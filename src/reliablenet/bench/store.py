@@ -213,11 +213,11 @@ def _read_pack(path: Path) -> dict[tuple[str, int], str]:
         state = path.stat()
     except OSError:
         return {}
-    return _index_pack(path, state.st_mtime_ns, state.st_size)
+    return _index_pack(path, (state.st_ino, state.st_size, state.st_mtime_ns))
 
 
-@lru_cache(maxsize=32)  # by time and size: a pack may be written anew while a process lives
-def _index_pack(path: Path, _time: int, _size: int) -> dict[tuple[str, int], str]:
+@lru_cache(maxsize=32)  # a pack may be written anew while a process lives: then its state differs
+def _index_pack(path: Path, _state: tuple[int, int, int]) -> dict[tuple[str, int], str]:
     """Return the lines of a pack. One that cannot be read is an error: packing would lose it."""
     lines: dict[tuple[str, int], str] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
