@@ -24,11 +24,11 @@ from reliablenet.bench.fitting import (
 )
 from reliablenet.datasets import SyntheticBand, load_dataset
 from reliablenet.tables import PiecewiseEncoder, TabularEncoder
-from reliablenet.training.schedule import Schedule
+from reliablenet.training.schedule import AdaptiveSchedule, Schedule
 
 PLAN = Plan("synthetic_band", epochs=4, warmup_epochs=2, epochs_per_stage=2, max_stages=2)
 BAND = load_dataset("synthetic_band", 37)
-SHORT = Schedule(warmup_epochs=2, epochs_per_stage=2, max_stages=1, patience=1)
+SHORT = AdaptiveSchedule(warmup_epochs=2, epochs_per_stage=2, patience=1)
 ROWS = SyntheticBand(random_state=0).sample(2000)
 
 

@@ -18,7 +18,7 @@ import reliablenet as rn
 from reliablenet.bench import load_profile
 from reliablenet.datasets import SyntheticBand
 from reliablenet.datasets.archives import read_members
-from reliablenet.methods.archive import seal, sha256
+from reliablenet.modelfile.archive import seal, sha256
 from reliablenet.report import comparison_page, model_page
 from reliablenet.tables import text
 from reliablenet.tables.files import read_table

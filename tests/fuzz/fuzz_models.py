@@ -19,7 +19,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 
 import reliablenet as rn
 from reliablenet.datasets import SyntheticBand
-from reliablenet.methods.archive import SEAL, SEAL_LENGTH, seal, sha256
+from reliablenet.modelfile.archive import SEAL, SEAL_LENGTH, seal, sha256
 
 BAND = SyntheticBand(random_state=0).sample(500)
 MUTATIONS = 200  # of each model

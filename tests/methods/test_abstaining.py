@@ -23,7 +23,7 @@ BAND, FRESH = DRAW.sample(1500), DRAW.sample(1000)
 
 each = pytest.mark.parametrize("kind", ABSTAINING)
 quiet = pytest.mark.filterwarnings(
-    *(f"ignore::reliablenet.{c.__name__}" for c in EXPECTED_WARNINGS)
+    *(f"ignore::reliablenet.errors.{c.__name__}" for c in EXPECTED_WARNINGS)
 )
 
 

@@ -20,7 +20,7 @@ import reliablenet as rn
 from reliablenet.certificate.scored import score_rows
 from reliablenet.certificate.threshold import judge
 from reliablenet.datasets import SyntheticBand
-from reliablenet.methods.compare import default_methods
+from reliablenet.methods.comparison_run import default_methods
 from reliablenet.methods.shared_fits import selection_rows
 from reliablenet.tables import Fold, Folds, cut_folds
 

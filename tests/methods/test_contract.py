@@ -40,7 +40,9 @@ def band() -> Fold:
     [kind(random_state=0) for kind in NETWORKS],
     expected_failed_checks=lambda estimator: {},
 )
-@pytest.mark.filterwarnings(*(f"ignore::reliablenet.{c.__name__}" for c in EXPECTED_WARNINGS))
+@pytest.mark.filterwarnings(
+    *(f"ignore::reliablenet.errors.{c.__name__}" for c in EXPECTED_WARNINGS)
+)
 def test_scikit_learn_accepts_the_estimator(estimator, check) -> None:
     check(estimator)
 

@@ -15,8 +15,8 @@ import reliablenet as rn
 from reliablenet.certificate.groups import draw_places
 from reliablenet.cli.app import app
 from reliablenet.datasets import SyntheticBand
-from reliablenet.methods.evidence import fingerprint
 from reliablenet.methods.held_out import HeldOut
+from reliablenet.methods.seen import fingerprint
 from reliablenet.report import model_page
 from reliablenet.tables.copies import hash_rows
 

@@ -7,13 +7,13 @@ from dataclasses import FrozenInstanceError, replace
 import numpy as np
 import pytest
 import torch
-from benchmarks.guarantees.intervals import keeps
 from hypothesis import given, strategies as st
 from scipy.stats import binomtest
 
 from reliablenet.certificate.scored import ScoredRows, score_rows
 from reliablenet.errors import InvalidDataError, InvalidParameterError, LabelWarning
 from reliablenet.metrics import Evaluation, Interval, evaluate, expected_calibration_error
+from studies.guarantees.intervals import keeps
 
 PROBA = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.45, 0.55]])
 LABELS = np.array([0, 1, 1, 0])  # right, wrong, right, wrong

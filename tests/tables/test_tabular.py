@@ -306,7 +306,9 @@ def test_text_with_many_values_is_left_out_from_a_thousand_on():
 
 def test_numbers_with_words_among_them_are_left_out_with_the_remedy():
     table = pd.DataFrame({"x": [1, 2] * 20, "size": ["unknown", *(f"{i}.5" for i in range(39))]})
-    with pytest.warns(ColumnWarning, match=r"'size' .* are numbers, but 'unknown' is not. To use it"):
+    with pytest.warns(
+        ColumnWarning, match=r"'size' .* are numbers, but 'unknown' is not. To use it"
+    ):
         TabularEncoder().fit(table)
 
 

@@ -33,7 +33,7 @@ from reliablenet.errors import (
     TrainingDivergedError,
 )
 from reliablenet.training import Optimisation, ranks
-from reliablenet.training.rows import index_batches
+from reliablenet.training.batches import index_batches
 
 BATCH = 128  # of all ranks together
 SCHEDULE = rn.training.Schedule(warmup_epochs=3, epochs_per_stage=2, max_stages=3, tau=0.05)

@@ -33,10 +33,9 @@ from reliablenet.methods import (
 from reliablenet.methods.architectures import ARCHITECTURES, Architecture
 from reliablenet.methods.ledger import closed
 from reliablenet.tables import Fold, TabularEncoder
-from reliablenet.training.ensemble import tabular
 from reliablenet.training.forward import evaluate_logits
-from reliablenet.training.schedule import Schedule
-from reliablenet.training.thresholds import training_threshold
+from reliablenet.training.networks import tabular
+from reliablenet.training.schedule import AdaptiveSchedule, Schedule, training_threshold
 
 PARTS = ("encoding", "ensemble", "average", "folds")  # of our default for tables
 AUGMENT = {"coloured_mnist": "crops", "cifar10": "flips+crops"}  # a mirrored digit is none
@@ -185,7 +184,7 @@ def fit_on(model: SelectiveClassifier, dataset: Dataset, *, join: bool = False) 
         model.fit(X, y, selection=folds.selection, certification=folds.certification)
 
 
-def adaptive_schedule(plan: Plan) -> Schedule:
+def adaptive_schedule(plan: Plan) -> AdaptiveSchedule:
     """Return our own schedule, with no phase longer than the training of ERM."""
     full = Schedule.adaptive()
     return replace(

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from reliablenet._colours import COLOURS
 from reliablenet.certificate import Certificate, Provenance, wording
 from reliablenet.certificate.threshold import judge
 from reliablenet.errors import InvalidDataError, MissingExtraError, ReliableNetError
@@ -27,7 +28,6 @@ from reliablenet.methods.method_result import (
 from reliablenet.metrics import (
     Interval,
 )
-from reliablenet.metrics.curves import COLOURS
 from reliablenet.metrics.paired import Contest, hold_contest
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from reliablenet.certificate import Certificate, wording
 from reliablenet.certificate.threshold import judge
 from reliablenet.methods import Comparison, SelectiveClassifier
 from reliablenet.methods.layers import layers
-from reliablenet.methods.persistence import versions
 from reliablenet.metrics import risk_coverage_curve
+from reliablenet.modelfile import versions
 from reliablenet.report import text
 from reliablenet.report.calibration import calibration_charts, reliability_bins
 from reliablenet.report.charts import marked_numbers
