@@ -44,7 +44,7 @@ def test_it_is_run_once_with_the_first_seed(store):
 @pytest.mark.usefixtures("untrained")
 def test_bins_hold_nearly_all_rows_and_their_confidence(store, tmp_path):
     figure = confidence_by_distance(store, SMOKE)
-    table = figure.frame()
+    table = figure.to_frame()
     assert table.groupby("method").size().to_dict() == {"ERM": 24, "ReliableNet": 24}
     assert table.groupby("method")["rows"].sum().to_dict() == {"ERM": 2970, "ReliableNet": 2970}
     assert set(table["seed"]) == {SMOKE.seeds[0]}
@@ -61,7 +61,7 @@ def test_bins_hold_nearly_all_rows_and_their_confidence(store, tmp_path):
 @pytest.mark.usefixtures("untrained")
 def test_confident_errors_are_counted_marked_and_named_in_the_title(store, tmp_path):
     figure = geometry(store, SMOKE)
-    table = figure.frame()
+    table = figure.to_frame()
     assert list(table["method"]) == ["ERM", "ReliableNet"]
     assert table["threshold"].nunique() == 1
     np.testing.assert_allclose(table["jcw"], table["errors"] / 3000)
@@ -83,7 +83,7 @@ def test_the_same_seed_gives_the_same_numbers_packed_or_not(store, tmp_path):
     again.pack()
     again.path("synthetic_band", "geometry", 0).unlink()
     for make in (confidence_by_distance, geometry):
-        assert make(again, SMOKE).frame().equals(make(store, SMOKE).frame())
+        assert make(again, SMOKE).to_frame().equals(make(store, SMOKE).to_frame())
     wanted = geometry_job(SMOKE).find(store)["hash"]
     first, second = (one.curves("synthetic_band", "geometry", 0, wanted) for one in (store, again))
     assert first.tobytes() == second.tobytes()

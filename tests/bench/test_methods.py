@@ -72,7 +72,7 @@ def test_a_new_method_is_added_in_one_place(tmp_path, n_jobs) -> None:
     for table in (in_distribution, ranking, matched_coverage):
         assert "my.way" in set(table(store, profile).numbers["method"])
     figure = FIGURES["severity_synthetic_band"](store, profile, ["erm", "my.way"])
-    assert set(figure.frame()["method"]) == {"erm", "my.way"}
+    assert set(figure.to_frame()["method"]) == {"erm", "my.way"}
     legend = [text.get_text() for text in figure.plot().legends[0].get_texts()]
     assert "Logistic, certified" in legend
     images = Profile("mine", {"cifar10": Plan("cifar10", kind="images")})

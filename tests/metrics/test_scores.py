@@ -400,13 +400,13 @@ def test_fresh_resamples_leave_the_global_state_alone():
 
 def test_a_frame_has_one_row_a_metric_with_its_interval():
     result = evaluate(PROBA, LABELS, accepted=[True] * 4, alpha=0.1, resamples=50, random_state=0)
-    table = result.frame()
+    table = result.to_frame()
     assert table.index.name == "metric"
     assert list(table.columns) == ["value", "low", "high"]
     assert table["value"].to_dict() == result.to_dict()
     assert tuple(table.loc["aurc", ["low", "high"]]) == result.intervals["aurc"]
     assert table.index[table["low"].isna()].tolist() == ["n", "accepted", "errors", "alpha"]
-    plain = evaluate(PROBA, LABELS, accepted=[True] * 4, alpha=0.1).frame()
+    plain = evaluate(PROBA, LABELS, accepted=[True] * 4, alpha=0.1).to_frame()
     assert set(plain.index[plain["low"].notna()]) == SHARES
 
 

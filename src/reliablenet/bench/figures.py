@@ -306,7 +306,7 @@ def write_figure(figure: StudyFigure, folder: Path, name: str) -> list[Path]:
     import matplotlib as mpl
 
     picture = figure.plot()
-    contents = {".csv": figure.frame().to_csv(index=False).encode()}
+    contents = {".csv": figure.to_frame().to_csv(index=False).encode()}
     with mpl.rc_context({"svg.hashsalt": name}):
         for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
             buffer = io.BytesIO()

@@ -65,7 +65,7 @@ class StudyFigure:
     table: pd.DataFrame
     draw: Callable[[pd.DataFrame], Figure]
 
-    def frame(self) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """Return the numbers."""
         return self.table.copy()
 

@@ -61,7 +61,7 @@ def benchmark_page(store: Store, profile: Profile) -> str:
             figure = draw(store, profile)
         except ReliableNetError:  # not run yet
             continue
-        pictures.append(_picture(name, draw.title, figure.plot(), figure.frame()))
+        pictures.append(_picture(name, draw.title, figure.plot(), figure.to_frame()))
     return render(
         "benchmark.html",
         title=f"Benchmark, profile {profile.name}",
