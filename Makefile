@@ -1,10 +1,10 @@
-# Targets are what CI runs. `make demo` and `make test` need nothing but Python 3.11+ and make.
+# `make check` is all that CI runs. `make demo` and `make test` need nothing but Python 3.11+ and make.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test browser lint check bench-speed guarantees mutation coverage docs docs-refresh datasets reproduction clean
+.PHONY: demo test browser lint check studies bench-speed guarantees mutation coverage docs docs-refresh datasets reproduction clean
 
 demo: $(INSTALLED)
 	$(BIN)/reliablenet demo
@@ -24,40 +24,43 @@ lint: $(INSTALLED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check: lint test
+check: lint browser test
+
+# What there is to measure, what it costs and whether its result is there. One: `python -m studies NAME`.
+studies: $(INSTALLED)
+	$(BIN)/python -m studies --list
 
 bench-speed: $(INSTALLED)
-	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python -m studies ratios --anew
 
-# The promises of certificates, tried by simulation; hours. Needs the source files of the datasets.
+# The promises of certificates, tried by simulation; hours, and goes on where it was stopped. Needs the source files.
 guarantees: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.guarantees
+	OMP_NUM_THREADS=1 $(BIN)/python -m studies guarantees
 
-# Would the tests notice an error in risk/, certificate/ and metrics/? Most of an hour.
+# Would the tests notice an error in risk/, certificate/ and metrics/? Most of an hour; without --anew it goes on.
 mutation: $(INSTALLED)
-	$(BIN)/python benchmarks/mutation.py
+	$(BIN)/python -m studies mutation --anew
 
 # All tests, with the processes they start; fails below the limits.
 coverage: $(INSTALLED)
-	$(BIN)/python -m pytest -n auto -q --cov --cov-report=json:.cache/coverage.json
-	$(BIN)/python benchmarks/branches.py .cache/coverage.json
+	$(BIN)/python -m studies coverage --anew
 
 # The site, into site/; a broken link is an error. The tests build it too. To search it: python -m http.server -d site
 docs: $(INSTALLED)
-	PYTHONPATH=docs $(BIN)/zensical build --strict --clean
+	PYTHONPATH=. $(BIN)/zensical build --strict --clean
 
 # Runs the README and every page and writes down what they print; draws the pictures.
 docs-refresh: $(INSTALLED)
-	$(BIN)/python docs/refresh_pages.py
-	$(BIN)/python docs/refresh_figures.py
+	$(BIN)/python -m tools.docs.pages
+	$(BIN)/python -m tools.docs.figures
 
 # Needs the source files, or the network to fetch them.
 datasets: $(INSTALLED)
-	$(BIN)/python docs/refresh_datasets.py
+	$(BIN)/python -m tools.docs.datasets
 
 # Tables and figures of the committed results.
 reproduction: $(INSTALLED)
-	$(BIN)/python docs/refresh_reproduction.py
+	$(BIN)/python -m tools.docs.reproduction
 
 # Reinstalled only when the pins or the project file change; torch in the same command, pinned.
 $(INSTALLED): constraints.txt pyproject.toml

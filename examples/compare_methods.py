@@ -38,7 +38,7 @@ def main() -> None:
     }
     comparison = rn.compare(X, y, alpha=alpha, methods=methods)
     columns = ["throughput", "throughput_low", "throughput_high", "certified", "errors", "n"]
-    print(comparison.frame()[columns].round(3).to_string())
+    print(comparison.to_frame()[columns].round(3).to_string())
     best = comparison.best()
     print(f"\n{best}")
     if best.certificate is not None:

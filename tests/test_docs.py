@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shutil
@@ -12,13 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from markdown import markdown
+from markdown import markdown as to_html
 from PIL import Image
 from trained_pages import disagreements
 
 import reliablenet as rn
 from reliablenet.datasets import load_dataset
 from reliablenet.datasets.sources import DataFileError, data_folders
+from tools.docs import datasets, figures, markdown, mathml, pages
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -40,22 +40,12 @@ import sys
 from pathlib import Path
 
 import torch
-from refresh_pages import fill_parts, run_page
+from tools.docs.pages import PARTS, fill, run_page
 
 torch.set_num_threads(1)
 page, folder, today = map(Path, sys.argv[1:])
-today.write_text(run_page(fill_parts(page.read_text()), folder))
+today.write_text(run_page(fill(page.read_text(), PARTS), folder))
 """
-
-
-def script(name: str):
-    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-PAGES = script("refresh_pages")
 
 
 def run_elsewhere(page: Path, folder: Path) -> str:
@@ -64,7 +54,7 @@ def run_elsewhere(page: Path, folder: Path) -> str:
     Where the pages were written, their own bits would come out again and prove nothing.
     """
     (folder / "work").mkdir()
-    path = os.pathsep.join(filter(None, [str(DOCS), os.environ.get("PYTHONPATH")]))
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     ended = subprocess.run(
         [sys.executable, "-c", RUN, page, folder / "work", folder / "today.md"],
         env=os.environ | {"ATEN_CPU_CAPABILITY": "default", "PYTHONPATH": path},
@@ -75,21 +65,21 @@ def run_elsewhere(page: Path, folder: Path) -> str:
     return (folder / "today.md").read_text()
 
 
-@pytest.mark.parametrize("page", PAGES.pages(), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", pages.pages(), ids=lambda page: page.stem)
 def test_the_blocks_of_a_page_run_and_print_what_it_shows(page, tmp_path) -> None:
     shown = page.read_text()
     if page.name in TRAINED:
         today = run_elsewhere(page, tmp_path)
         assert disagreements(shown, today, TRAINED[page.name]) == [], "run: make docs-refresh"
     else:
-        today = PAGES.run_page(PAGES.fill_parts(shown), tmp_path)
+        today = pages.run_page(markdown.fill(shown, pages.PARTS), tmp_path)
         assert today == shown, "run: make docs-refresh"
 
 
 def test_no_python_or_console_block_escapes_the_runner() -> None:
-    for page in [PAGES.README, *DOCS.rglob("*.md")]:
+    for page in [pages.README, *DOCS.rglob("*.md")]:
         text = page.read_text()
-        found = [block["language"] for block in PAGES.BLOCK.finditer(text)]
+        found = [block["language"] for block in pages.BLOCK.finditer(text)]
         for language in ("python", "console"):
             written = len(re.findall(rf"^[ \t>]*(?:```|~~~) ?{language}\b", text, re.MULTILINE))
             assert found.count(language) == written, f"an indented {language} block in {page.name}"
@@ -97,24 +87,24 @@ def test_no_python_or_console_block_escapes_the_runner() -> None:
 
 def test_the_runner_reports_a_stale_output_and_a_failing_command(tmp_path) -> None:
     page = "```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n"
-    assert PAGES.run_page(page, tmp_path) == page.replace("3", "2")
+    assert pages.run_page(page, tmp_path) == page.replace("3", "2")
     page = '```toml title="a.toml"\nx = 1\n```\n\n```console\n$ cat a.toml\nx = 2\n```\n'
-    assert PAGES.run_page(page, tmp_path) == page.replace("x = 2", "x = 1")
+    assert pages.run_page(page, tmp_path) == page.replace("x = 2", "x = 1")
     with pytest.raises(RuntimeError, match="`false` ended with 1"):
-        PAGES.run_page("```console\n$ false\n```\n", tmp_path)
+        pages.run_page("```console\n$ false\n```\n", tmp_path)
     with pytest.raises(ZeroDivisionError):
-        PAGES.run_page("```python\n1 / 0\n```\n", tmp_path)
+        pages.run_page("```python\n1 / 0\n```\n", tmp_path)
 
 
 def test_dollars_around_latex_become_mathml_and_money_stays() -> None:
-    extension = script("mathml").makeExtension()
-    html = markdown(r"At $\alpha \le 0.05$ it costs $5 or $ 7; `$x$`.", extensions=[extension])
+    extension = mathml.makeExtension()
+    html = to_html(r"At $\alpha \le 0.05$ it costs $5 or $ 7; `$x$`.", extensions=[extension])
     assert html.count("<math") == 1
     assert "it costs $5 or $ 7; <code>$x$</code>" in html
 
 
 def test_the_pictures_are_those_that_the_script_draws(tmp_path) -> None:
-    script("refresh_figures").main(tmp_path)
+    figures.main(tmp_path)
     drawn = sorted(tmp_path.glob("*.png"))
     assert len(drawn) == 5
     for path in drawn:
@@ -130,14 +120,14 @@ def test_the_pictures_are_those_that_the_script_draws(tmp_path) -> None:
 def site(tmp_path_factory) -> Path:
     """The site, built strictly from a copy of what it is made of."""
     folder = tmp_path_factory.mktemp("site")
-    for name in ("docs", "src", "tests/theory"):
+    for name in ("docs", "src", "tests/theory", "tools"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("mkdocs.yml", "CHANGELOG.md"):
         shutil.copy(ROOT / name, folder)
     built = subprocess.run(
         [Path(sys.executable).with_name("zensical"), "build", "--strict"],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(folder / "docs"), "NO_COLOR": "1"},
+        env=os.environ | {"PYTHONPATH": str(folder), "NO_COLOR": "1"},
         capture_output=True,
         text=True,
     )
@@ -203,7 +193,7 @@ def test_the_counts_of_the_datasets_page_are_those_of_the_data(name) -> None:
     folder = {"german_credit": "german", "coloured_mnist": "mnist"}.get(name, name)
     if name != "synthetic_band" and not any((data_folders()[0] / folder).glob("[!.]*")):
         pytest.skip(f"needs the files of {name}; set RELIABLENET_DATA")
-    counts = script("refresh_datasets").counts(load_dataset(name))
+    counts = datasets.counts(load_dataset(name))
     assert counts in (DOCS / "datasets.md").read_text()
     assert (DOCS / "images" / f"{name}.png").stat().st_size > 5000
 

@@ -10,6 +10,7 @@ from reliablenet._warn import warn_user
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 def renamed_parameter(old: str, new: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -33,10 +34,22 @@ def renamed_parameter(old: str, new: str) -> Callable[[Callable[P, R]], Callable
                 warn_user(
                     f"`{old}` is now called `{new}`; the old name goes in 0.3.", DeprecationWarning
                 )
+                if new in kwargs:
+                    raise TypeError(f"got both `{old}` and `{new}`, which mean the same")
                 kwargs[new] = kwargs.pop(old)
             return function(*args, **kwargs)
 
         return call
+
+    return decorate
+
+
+def renamed_setting(old: str, new: str) -> Callable[[type[T]], type[T]]:
+    """Let a class take a parameter by its old name too."""
+
+    def decorate(cls: type[T]) -> type[T]:
+        cls.__init__ = renamed_parameter(old, new)(cls.__init__)  # type: ignore[method-assign]
+        return cls
 
     return decorate
 

@@ -10,18 +10,16 @@ import numpy as np
 import pytest
 
 from reliablenet.bench import Plan, Profile, Store
-from reliablenet.bench.drawing import METHOD_NAMES, SUMMARY_METRICS
 from reliablenet.bench.figures import (
     FIGURES,
-    PAPER_METHODS,
     by_group,
     by_severity,
     risk_coverage,
     shift_summary,
 )
-from reliablenet.bench.protocol import GRID, run_settings
-from reliablenet.bench.store import settings_hash
-from reliablenet.bench.trainings import METHODS
+from reliablenet.bench.methods import METHODS, paper_methods, study_methods
+from reliablenet.bench.plots import SUMMARY_METRICS
+from reliablenet.bench.store import GRID
 from reliablenet.errors import InvalidDataError, InvalidParameterError, MissingExtraError
 
 PROFILE = Profile(
@@ -64,8 +62,8 @@ def write(
         "groups": {"Preschool": measures(jcw, n=24), "10th": measures(jcw / 2)},
         "sweeps": {"0.9": measures(jcw), "0.1": measures(2 * jcw)},
     }
-    settings = run_settings(profile.plans[plan], method, seed, profile.rho)
-    record = {"method": method, "seed": seed, "hash": settings_hash(settings), "measured": parts}
+    wanted = METHODS[method].hash(profile.plans[plan], seed, profile.rho)
+    record = {"method": method, "seed": seed, "hash": wanted, "measured": parts}
     curves = np.stack([np.full(200, jcw), GRID * jcw]).astype(np.float32)
     store.write(plan, method, seed, record, curves)
 
@@ -81,7 +79,7 @@ def store(tmp_path) -> Store:
 
 
 def row(figure, **place):
-    table = figure.frame()
+    table = figure.to_frame()
     for column, value in place.items():
         table = table[table[column] == value]
     assert len(table) == 1
@@ -111,7 +109,7 @@ def test_jcw_comes_with_coverage_and_other_metrics_alone(store, metric):
     figure = shift_summary(store, PROFILE, metric, methods=TWO)
     together = {"budget_spent", "coverage"}
     expected = together if metric in together else {metric}
-    assert set(SUMMARY_METRICS) & set(figure.frame().columns) == expected
+    assert set(SUMMARY_METRICS) & set(figure.to_frame().columns) == expected
     assert len(figure.plot().axes) == len(expected)
 
 
@@ -124,7 +122,7 @@ def test_what_is_missing_is_said_in_the_frame_and_left_out_of_the_picture(store)
     assert (none["seeds"], none["missing"]) == (0, "seeds 0, 37")
     assert math.isnan(none["ece"])
     assert row(figure, plan="synthetic_band", method="erm")["seeds"] == 0
-    assert len(figure.frame()) == 9
+    assert len(figure.to_frame()) == 9
     picture = figure.plot()
     assert len(picture.axes) == 1
     assert picture.axes[0].get_title() == "Adult\nalpha = 0.05\nmean ± sd of 1 to 2 seeds"
@@ -151,7 +149,7 @@ def test_a_value_undefined_in_some_runs_is_averaged_over_the_others(store):
     ("part", "expected", "sd"), [("shift", 0.15 * GRID, 0.1 * GRID), ("certification", 0.15, 0.1)]
 )
 def test_curves_are_means_over_seeds_at_each_coverage(store, part, expected, sd):
-    table = risk_coverage(store, PROFILE, "adult", part, methods=TWO).frame()
+    table = risk_coverage(store, PROFILE, "adult", part, methods=TWO).to_frame()
     erm, ours = (table[table["method"] == method] for method in TWO)
     np.testing.assert_allclose(erm["coverage"], GRID)
     np.testing.assert_allclose(erm["risk"], np.broadcast_to(expected, 200), rtol=1e-6)
@@ -171,13 +169,13 @@ def test_methods_that_rank_rows_alike_share_a_line(store):
 def test_all_plans_with_results_get_a_panel(store):
     write(store, "synthetic_band", "erm", 0, 0.1)
     figure = risk_coverage(store, PROFILE)
-    assert set(figure.frame()["plan"]) == set(PROFILE.plans)
+    assert set(figure.to_frame()["plan"]) == set(PROFILE.plans)
     assert len(figure.plot().axes) == 2
 
 
 def test_groups_keep_the_order_of_the_data(store):
     figure = by_group(store, PROFILE, "adult", methods=TWO)
-    assert list(figure.frame()["group"].unique()) == ["Preschool", "10th"]
+    assert list(figure.to_frame()["group"].unique()) == ["Preschool", "10th"]
     found = row(figure, group="10th", method="erm")
     assert found["jcw"] == pytest.approx(0.075)
     assert found["jcw_sd"] == pytest.approx(0.05 / math.sqrt(2.0))
@@ -213,7 +211,7 @@ def test_one_seed_is_drawn_without_a_band(tmp_path):
         risk_coverage(store, profile),
         by_group(store, profile, "adult"),
     ):
-        assert figure.frame().filter(like="_sd").isna().all(axis=None)
+        assert figure.to_frame().filter(like="_sd").isna().all(axis=None)
         picture = figure.plot()
         picture.savefig(tmp_path / "figure.png")
         titles = picture.get_suptitle() + picture.axes[0].get_title()
@@ -252,18 +250,19 @@ def test_wrong_settings_are_named(store):
 
 
 def test_every_method_has_a_name_and_the_frame_is_a_copy(store):
-    assert set(METHOD_NAMES) == set(METHODS) >= set(PAPER_METHODS)
-    assert len(set(METHOD_NAMES.values())) == len(METHODS)
+    assert set(paper_methods()) < {method.name for method in study_methods()} < set(METHODS)
+    assert all(method.title for method in METHODS.values())
+    assert len({method.title for method in METHODS.values()}) == len(METHODS)
     figure = shift_summary(store, PROFILE)
-    table = figure.frame()
+    table = figure.to_frame()
     table["seeds"] = 99
-    assert figure.frame()["seeds"].max() == 2
+    assert figure.to_frame()["seeds"].max() == 2
 
 
 def test_all_methods_at_once_look_different(store):
     for method in METHODS:
         write(store, "synthetic_band", method, 0, 0.1)
-    axes = by_severity(store, PROFILE, "synthetic_band", methods=METHODS).plot().axes[1]
+    axes = by_severity(store, PROFILE, "synthetic_band", methods=[*METHODS]).plot().axes[1]
     looks = {(line.get_color(), line.get_marker()) for line in axes.lines}
     assert len(looks) == len(METHODS)
 

@@ -86,10 +86,7 @@ def run_case(name: str, target: Target, seed: int) -> str:
             notes.append(f"{key}: {kind} {_shown(given[key])}")
     story = f"{name}, case {seed} ({'; '.join(notes)})"
     try:
-        with limited(), warnings.catch_warnings():
-            warnings.simplefilter("error")
-            for category in OURS:
-                warnings.simplefilter("ignore", category)
+        with limited(), only_our_warnings():
             # scikit-learn's own word on frames where there were arrays, and the other way round
             warnings.filterwarnings("ignore", ".*feature names|.*column-vector y", UserWarning)
             warnings.filterwarnings("ignore", category=RuntimeWarning, module="sklearn")
@@ -114,6 +111,16 @@ def run_case(name: str, target: Target, seed: int) -> str:
     except AssertionError as error:
         raise Fault(f"{story}: wrong answer {_shown(answer)}: {error}") from error
     return "answer"
+
+
+@contextmanager
+def only_our_warnings() -> Iterator[None]:
+    """Raise at any warning that is not ours."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for category in OURS:
+            warnings.simplefilter("ignore", category)
+        yield
 
 
 @contextmanager

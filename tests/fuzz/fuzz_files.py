@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from zlib import crc32
 
 import numpy as np
 import pandas as pd
-from fuzz_case import OURS, Fault, Hang, Random, limited, pick
+from fuzz_case import Fault, Hang, Random, limited, only_our_warnings, pick
 from fuzz_targets import sound_certificate
 from typer.testing import CliRunner
 
@@ -165,10 +164,7 @@ def run_file(name: str, target: FileTarget, seed: int, folder: Path) -> str:
     path.write_bytes(content)
     story = f"{name}, case {seed}, {content[:300]!r}"
     try:
-        with limited(), warnings.catch_warnings():
-            warnings.simplefilter("error")
-            for category in OURS:
-                warnings.simplefilter("ignore", category)
+        with limited(), only_our_warnings():
             return target.read(path)
     except rn.errors.ReliableNetError:
         return "our error"
@@ -368,7 +364,7 @@ data = { gamma = 0.4 }
 [plans.wide]
 dataset = "synthetic_band"
 width = 64
-boosting = false
+kind = "images"
 """
 CONFIG = b"""alpha = 0.02
 rho = 0.1

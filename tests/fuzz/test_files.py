@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fuzz_files import FILES, run_file
 
-CASES = 150  # of each; benchmarks/fuzz.py runs a hundred times as many
+CASES = 150  # of each; the study `fuzz` runs a hundred times as many
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -9,7 +9,7 @@ from fuzz_targets import SLOW, TARGETS
 import reliablenet as rn
 from reliablenet import certificate, datasets, methods, metrics, risk, tables, training
 
-CASES = 40  # of each; benchmarks/fuzz.py runs a thousand times as many
+CASES = 40  # of each; the study `fuzz` runs a thousand times as many
 UNCALLED = {
     "BatchEnsemble",
     "Bracket", "Comparison", "DATASETS", "Dataset", "Decisions", "EpochRecord", "Evaluation",

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
-from benchmarks.guarantees import folds
-from benchmarks.guarantees.folds import FIRST, RANDOM, SETTINGS, STRATIFIED
-from benchmarks.guarantees.intervals import keeps
 
-RESULTS = Path(__file__).parents[2] / "results" / "guarantees" / "folds.json"
+from studies.guarantees import folds
+from studies.guarantees.folds import FIRST, RANDOM, SETTINGS, STRATIFIED
+from studies.guarantees.intervals import keeps
+
 PLACES = {setting.name: place for place, setting in enumerate(SETTINGS)}
 
 
@@ -37,7 +34,7 @@ def test_a_conformal_threshold_needs_a_selection_fold_drawn_at_random():
 
 
 def test_a_run_counts_every_draw_of_every_setting_once():
-    found = folds.run(10, jobs=1, chunk=4)
+    found = [one for block in folds.blocks(10, jobs=1, chunk=4) for one in block.finish([])]
     assert len(found) == sum(len(setting.cuts) for setting in SETTINGS)
     assert all(record["draws"] == 10 for record in found)
     for record in found:
@@ -46,7 +43,7 @@ def test_a_run_counts_every_draw_of_every_setting_once():
 
 
 def test_the_committed_counts_are_long_enough_and_tell_the_cuts_apart():
-    found = json.loads(RESULTS.read_text())
+    found = folds.STUDY.read()
     assert {(record["source"], record["cut"]) for record in found} == {
         (setting.name, cut) for setting in SETTINGS for cut in setting.cuts
     }

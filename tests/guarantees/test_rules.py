@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import warnings
-from pathlib import Path
 
 import pytest
-from benchmarks.guarantees import rules
-from benchmarks.guarantees.intervals import keeps
-from benchmarks.guarantees.rules import CERTIFIED, CONFORMAL, FAULT, NETWORK, RULES, TRIALS, Trial
 
 from reliablenet.datasets import SyntheticBand
 from reliablenet.methods import ledger
-
-RESULTS = Path(__file__).parents[2] / "results" / "guarantees" / "rules.json"
+from studies.guarantees import rules
+from studies.guarantees.intervals import keeps
+from studies.guarantees.rules import CERTIFIED, CONFORMAL, FAULT, NETWORK, RULES, TRIALS, Trial
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule != FAULT])
 def test_rules_around_a_cheap_model_keep_their_promise(rule):
-    *_, (record,) = rules.run([Trial(rule, "LogisticRegression()", 60)], jobs=1)
+    (block,) = rules.blocks([Trial(rule, "LogisticRegression()", 60)], jobs=1)
+    (record,) = block.finish([])
     assert record["draws"] == 60
     assert keeps(record["failures"], 60, record["rho"])
     if rule.startswith(CONFORMAL):
@@ -27,12 +24,11 @@ def test_rules_around_a_cheap_model_keep_their_promise(rule):
 
 
 def test_fits_are_continued_where_they_were_stopped():
-    short, longer = (Trial(CONFORMAL, "LogisticRegression()", fits) for fits in (3, 5))
-    *_, before = rules.run([short], jobs=1, fresh=1000)
-    *_, after = rules.run([longer], jobs=1, fresh=1000, done=before)
-    *_, whole = rules.run([longer], jobs=1, fresh=1000)
+    trials = [Trial(CONFORMAL, "LogisticRegression()", fits) for fits in (3, 5)]
+    short, longer = rules.blocks(trials, jobs=1, fresh=1000)
+    after, whole = longer.finish(short.finish([])), longer.finish([])
     assert after[0] == pytest.approx(whole[0])
-    assert list(rules.run([longer], jobs=1, fresh=1000, done=after)) == []
+    assert list(longer.measure(after)) == []
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -50,8 +46,7 @@ def test_no_weight_is_fitted_to_rows_on_which_a_rule_computes(rule):
 
 @pytest.mark.parametrize("trial", TRIALS, ids=lambda trial: f"{trial.rule}-{trial.estimator}")
 def test_the_committed_fits_keep_every_promise_and_catch_the_fault(trial):
-    stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
-    found = {(one["rule"], one["estimator"]): one for one in stored}
+    found = {(one["rule"], one["estimator"]): one for one in rules.STUDY.read()}
     record = found.get((trial.rule, trial.estimator), {"draws": 0})
     if record["draws"] < trial.fits:
         pytest.skip(

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import math
-from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.guarantees import compare, fits, groups, ties, validity, voids, wording
-from benchmarks.guarantees.curves import Atoms, predictions, sources
-from benchmarks.guarantees.intervals import interval, keeps
 from scipy.stats import binomtest
 from sklearn.linear_model import LogisticRegression
 
 import reliablenet as rn
+from studies.guarantees import compare, fits, groups, ties, validity, voids, wording
+from studies.guarantees.curves import Atoms, predictions, sources
+from studies.guarantees.intervals import interval, keeps
+from studies.runner import read_records
 
-RESULTS = Path(__file__).parents[2] / "results" / "guarantees"
+
+def measured(blocks):
+    return [record for block in blocks for record in block.finish([])]
 
 
 def stored(name):
-    path = RESULTS / f"{name}.json"
-    if not path.exists():
-        pytest.skip(f"results/guarantees/{name}.json is not there; make guarantees writes it")
-    return json.loads(path.read_text())
+    return read_records("guarantees", name)
 
 
 @pytest.mark.parametrize(("count", "draws"), [(0, 10), (10, 10), (3, 400), (251, 20_000)])
@@ -56,7 +53,7 @@ def test_drawn_predictions_have_the_scores_and_verdicts_asked_for():
 def test_bound_and_threshold_keep_their_promise_and_use_it_up():
     """Every setting also compares the public functions with what is computed for all draws at once."""
     settings = [setting for setting in validity.SETTINGS if setting[0] <= 1000]
-    found = validity.run(300, settings, jobs=1)
+    found = measured(validity.blocks(300, settings))
     assert len(found) == 42
     for record in found:
         assert keeps(record["chosen_failures"], 300, record["rho"]), record
@@ -66,7 +63,7 @@ def test_bound_and_threshold_keep_their_promise_and_use_it_up():
 
 
 def test_the_bound_beside_a_chosen_threshold_holds_and_that_of_its_own_errors_does_not():
-    for record in (*ties.run(2000), *stored("ties")):
+    for record in (*measured(ties.blocks(2000)), *stored("ties")):
         for bound in ("most_errors", "slider_most_errors"):
             assert keeps(record[bound], record["draws"], record["rho"]), record
     for record in stored("ties"):
@@ -81,8 +78,8 @@ def test_the_bound_beside_a_chosen_threshold_holds_and_that_of_its_own_errors_do
 def test_rows_that_hang_together_need_one_row_a_person():
     found = {
         (record["way"], record["likeness"]): record
-        for likeness in (0.1, 1.0)
-        for record in groups.run_setting(likeness, False, 400)
+        for record in measured(groups.blocks(400, (0.1, 1.0)))
+        if record["sizes"] == "free"
     }
     for (way, likeness), record in found.items():
         assert keeps(record["failures"], 400, groups.RHO) == (way != "every row counts"), likeness
@@ -102,7 +99,7 @@ def test_each_fault_voids_the_certificate_and_its_remedy_does_not(void):
 def test_a_whole_comparison_keeps_its_promise_and_the_single_certificate_does_not():
     """The first draws of each source are also decided by `compare` itself."""
     ten = [source for source in compare.SOURCES if source.methods == 10]
-    found = compare.run(400, ten, jobs=1)
+    found = measured(compare.blocks(400, ten))
     assert {record["way"] for record in found} == set(compare.WAYS)
     for record in found:
         held = keeps(record["failures"], 400, record["rho"])
@@ -123,7 +120,7 @@ def test_the_methods_of_a_source_err_as_often_as_it_says(source):
 
 
 def test_of_two_equal_methods_neither_is_often_called_better():
-    found = [wording.run_pair(pair, 150, 0.1, 200) for pair in wording.pairs(150, 0.1)]
+    found = measured(wording.blocks(200, 200, [(150, 0.1)]))
     equal = [record for record in found if record["equal"]]
     assert len(equal) == 4
     for record in equal:
@@ -172,13 +169,14 @@ def logistic(seed):
 
 def test_fits_of_any_estimator_are_counted_and_continued():
     trial = fits.Trial("logistic", logistic, 600)
-    *_, found = fits.run([trial], fits=25, fresh=20_000, jobs=1)
+    (block,) = fits.blocks([trial], fits=25, fresh=20_000, jobs=1)
+    found = block.finish([])
     assert found[0]["draws"] == len(found[0]["jcw"]) == 25
     assert found[0]["granted"] > 15
     assert keeps(found[0]["failures"], 25, fits.RHO)
-    again = partial(fits.run, [trial], fresh=20_000, jobs=1, done=found)
-    assert list(again(fits=25)) == []
-    *_, more = again(fits=26)
+    assert list(block.measure(found)) == []
+    (longer,) = fits.blocks([trial], fits=26, fresh=20_000, jobs=1)
+    (more,) = longer.measure(found)
     assert more[0]["jcw"][:25] == found[0]["jcw"]
     assert more[0]["draws"] == 26
 

@@ -31,7 +31,7 @@ quiet = pytest.mark.filterwarnings(
 def fitted():
     """Fitted models by class and score; do not change them."""
     return {
-        (kind, score): fit_quietly(quick(kind, score=score), BAND.X, BAND.y)
+        (kind, score): fit_quietly(quick(kind, scored_by=score), BAND.X, BAND.y)
         for kind in ABSTAINING
         for score in ("native", "softmax")
     }
@@ -76,24 +76,24 @@ def test_a_fitted_rule_keeps_its_score_until_the_next_fit(kind, fitted) -> None:
     for score, other in (("native", "softmax"), ("softmax", "native")):
         model = copy.deepcopy(fitted[kind, score])
         expected = model.decide(FRESH.X)
-        model.set_params(score=other)
+        model.set_params(scored_by=other)
         np.testing.assert_array_equal(model.decide(FRESH.X).accepted, expected.accepted)
         fit_quietly(model, BAND.X, BAND.y)
         assert model.threshold_ == fitted[kind, other].threshold_
 
 
-# A parameter named like a method
+# The parameter
 
 
 @each
-def test_score_is_scikit_learns_method_and_a_parameter(kind, fitted) -> None:
+def test_score_is_scikit_learns_method(kind, fitted) -> None:
     model = fitted[kind, "softmax"]
     right = model.predict(FRESH.X) == FRESH.y
     assert model.score(FRESH.X, FRESH.y) == right.mean()
     weight = np.linspace(0, 1, len(FRESH))
     expected = np.average(right, weights=weight)
     assert model.score(FRESH.X, FRESH.y, sample_weight=weight) == pytest.approx(expected)
-    assert model.get_params()["score"] == model.get_params(deep=False)["score"] == "softmax"
+    assert model.get_params()["scored_by"] == model.get_params(deep=False)["scored_by"] == "softmax"
     assert callable(kind.score)
     assert kind.score(model, FRESH.X, FRESH.y) == right.mean()
     assert is_classifier(model)
@@ -101,18 +101,18 @@ def test_score_is_scikit_learns_method_and_a_parameter(kind, fitted) -> None:
 
 @each
 def test_the_parameter_goes_through_set_params_clone_repr_and_pickle(kind, fitted) -> None:
-    model = kind(score="softmax")
-    assert "score='softmax'" in repr(model)
-    assert "score" not in repr(kind())
+    model = kind(scored_by="softmax")
+    assert "scored_by='softmax'" in repr(model)
+    assert "scored_by" not in repr(kind())
     assert "softmax" in model._repr_html_()
     for twin in (clone(model), copy.copy(model), copy.deepcopy(model)):
         assert twin.get_params() == model.get_params()
     assert pickle.loads(pickle.dumps(model)).get_params() == model.get_params()  # noqa: S301
-    assert model.set_params(score="native") is model
-    assert model.get_params()["score"] == "native"
-    model.score = "softmax"
-    assert model.get_params()["score"] == "softmax"
-    assert kind().get_params()["score"] == "native"  # one instance's setting is not another's
+    assert model.set_params(scored_by="native") is model
+    assert model.get_params()["scored_by"] == "native"
+    model.scored_by = "softmax"
+    assert model.get_params()["scored_by"] == "softmax"
+    assert kind().get_params()["scored_by"] == "native"  # one instance's setting is not another's
     trained = fitted[kind, "softmax"]
     again = pickle.loads(pickle.dumps(trained))  # noqa: S301
     np.testing.assert_array_equal(again.decide(FRESH.X).accepted, trained.decide(FRESH.X).accepted)
@@ -120,17 +120,24 @@ def test_the_parameter_goes_through_set_params_clone_repr_and_pickle(kind, fitte
 
 
 @each
+def test_the_name_that_the_parameter_had_in_0_1_still_works(kind) -> None:
+    with pytest.warns(DeprecationWarning, match="`score` is now called `scored_by`"):
+        model = kind(score="softmax")
+    assert model.get_params() == kind(scored_by="softmax").get_params()
+
+
+@each
 @quiet
 def test_a_grid_search_over_the_score_measures_accuracy(kind) -> None:
     model = quick(kind, epochs=3)
     rows = BAND.X[:500], BAND.y[:500]
-    search = GridSearchCV(model, {"score": ["native", "softmax"]}, cv=2).fit(*rows)
+    search = GridSearchCV(model, {"scored_by": ["native", "softmax"]}, cv=2).fit(*rows)
     results = search.cv_results_["mean_test_score"]
     assert (
         results[0] == results[1] == cross_val_score(model, *rows, cv=2, scoring="accuracy").mean()
     )
-    best = search.best_params_["score"]
-    assert search.best_estimator_.get_params()["score"] == best
+    best = search.best_params_["scored_by"]
+    assert search.best_estimator_.get_params()["scored_by"] == best
 
 
 @each
@@ -226,7 +233,7 @@ def test_a_network_of_ones_own_on_images_learns_and_comes_back_from_a_file(
         rn.load(path)
     loaded = rn.load(path, network=pictures)
     assert type(loaded) is kind
-    assert loaded.get_params()["score"] == score
+    assert loaded.get_params()["scored_by"] == score
     np.testing.assert_array_equal(loaded.predict_proba(images), model.predict_proba(images))
     np.testing.assert_array_equal(loaded.acceptance_score(images), model.acceptance_score(images))
     np.testing.assert_array_equal(loaded.accept(images), model.accept(images))
@@ -307,7 +314,7 @@ def test_a_broken_fit_goes_on_to_the_same_bits(kind, checkpoint, epoch, tmp_path
     np.testing.assert_array_equal(
         resumed.acceptance_score(FRESH.X), undisturbed.acceptance_score(FRESH.X)
     )
-    assert resumed.history_.frame().equals(undisturbed.history_.frame())
+    assert resumed.history_.to_frame().equals(undisturbed.history_.to_frame())
     assert resumed.history_.chosen_epoch == undisturbed.history_.chosen_epoch
 
 

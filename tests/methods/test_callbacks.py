@@ -87,4 +87,4 @@ def test_a_broken_fit_goes_on_to_the_same_bits(tmp_path) -> None:
         fit_quietly(broken, BAND.X, BAND.y)
     resumed = fit_quietly(quick(rn.ReliableClassifier, **settings), BAND.X, BAND.y)
     np.testing.assert_array_equal(resumed.predict_proba(BAND.X), undisturbed.predict_proba(BAND.X))
-    assert resumed.history_.frame().equals(undisturbed.history_.frame())
+    assert resumed.history_.to_frame().equals(undisturbed.history_.to_frame())

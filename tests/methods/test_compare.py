@@ -55,7 +55,7 @@ def comparison() -> rn.methods.Comparison:
 
 
 def test_every_method_is_measured_on_the_same_rows(comparison) -> None:
-    table = comparison.frame()
+    table = comparison.to_frame()
     assert set(table.index) == set(quick_methods())
     assert table["n"].nunique() == 1
     assert table["error"].eq("").all()
@@ -67,7 +67,7 @@ def test_every_method_is_measured_on_the_same_rows(comparison) -> None:
 
 
 def test_the_frame_holds_what_the_certificates_say(comparison) -> None:
-    table = comparison.frame()
+    table = comparison.to_frame()
     for name, result in comparison.results.items():
         row, found = table.loc[name], result.certificate
         assert found == judge(result.rows, 0.05, 0.05)
@@ -111,7 +111,7 @@ def test_same_seed_same_figures_and_another_seed_others() -> None:
         for seed in (3, 3, 4)
     )
     pd.testing.assert_frame_equal(
-        first.frame().drop(columns="seconds"), second.frame().drop(columns="seconds")
+        first.to_frame().drop(columns="seconds"), second.to_frame().drop(columns="seconds")
     )
     np.testing.assert_array_equal(first.draws, second.draws)
     assert not np.array_equal(first.draws, other.draws)
@@ -123,8 +123,8 @@ def test_two_processes_give_what_one_gives() -> None:
         rn.compare(BAND.X, BAND.y, methods=methods, resamples=50, n_jobs=jobs) for jobs in (1, 2)
     )
     pd.testing.assert_frame_equal(
-        one.frame().drop(columns="seconds"),
-        two.frame().drop(columns="seconds"),
+        one.to_frame().drop(columns="seconds"),
+        two.to_frame().drop(columns="seconds"),
         check_exact=True,
     )
     np.testing.assert_array_equal(one.draws, two.draws)
@@ -147,7 +147,7 @@ def test_a_failing_method_does_not_lose_the_others() -> None:
     assert "`epochs`" in comparison.failures["erm"]
     assert "`epochs`" in comparison.failures["temperature"]
     assert "predict_proba" in comparison.failures["nothing"]
-    table = comparison.frame()
+    table = comparison.to_frame()
     assert table.index.tolist() == ["bayes", "broken", "erm", "temperature", "nothing"]
     assert table.loc["broken", "error"] == "RuntimeError: out of luck"
     assert math.isnan(table.loc["broken", "throughput"])
@@ -196,7 +196,7 @@ def test_tables_with_text_and_gaps_and_string_labels_of_ten_classes() -> None:
     names = ["boosting", "erm_early_stopped"]
     comparison = rn.compare(table, y, methods=names, alpha=0.1, resamples=20)
     assert not comparison.failures
-    assert comparison.frame()["certified"].all()
+    assert comparison.to_frame()["certified"].all()
     X, digit = load_digits(return_X_y=True)
     labels = np.array([f"digit {label}" for label in digit])
     methods = {"boosting": HistGradientBoostingClassifier(max_iter=20), "bayes": GaussianNB()}
@@ -398,7 +398,7 @@ def folds_of(score: np.ndarray, wrong: np.ndarray) -> Folds:
 def test_no_threshold_within_the_budget_recommends_nothing() -> None:
     folds = folds_of(np.linspace(0.6, 0.99, 500), np.ones(500, bool))
     comparison = rn.compare(folds=folds, methods={"wrong": Scores(0)}, resamples=20)
-    assert comparison.frame().loc["wrong", "throughput"] == 0
+    assert comparison.to_frame().loc["wrong", "throughput"] == 0
     best = comparison.best()
     assert (best.name, best.model, best.certificate) == ("", None, None)
     assert "No method can be recommended: the best of 1 is wrong, and it acts rightly on no" in str(
@@ -417,7 +417,7 @@ def test_too_few_rows_recommend_nothing_and_say_how_many_it_takes() -> None:
 def test_a_fold_without_errors_accepts_everything() -> None:
     folds = folds_of(np.linspace(0.6, 0.99, 500), np.zeros(500, bool))
     comparison = rn.compare(folds=folds, methods={"right": Scores(0)}, resamples=20)
-    assert comparison.frame().loc["right", "throughput"] == 1
+    assert comparison.to_frame().loc["right", "throughput"] == 1
     assert comparison.best().certificate.accepted == 500
     assert math.isnan(comparison.best().sureness)
 
@@ -426,6 +426,6 @@ def test_constant_confidence_is_all_or_nothing() -> None:
     wrong = np.arange(1000) % 50 == 0
     folds = folds_of(np.full(1000, 0.8), wrong)
     few = rn.compare(folds=folds, methods={"same": Scores(0)}, alpha=0.05, resamples=20)
-    assert few.frame().loc["same", "coverage"] == 1
+    assert few.to_frame().loc["same", "coverage"] == 1
     none = rn.compare(folds=folds, methods={"same": Scores(0)}, alpha=0.02, resamples=20)
-    assert none.frame().loc["same", "coverage"] == 0
+    assert none.to_frame().loc["same", "coverage"] == 0

@@ -88,7 +88,7 @@ def test_methods_that_rank_alike_count_once_and_only_the_first_is_handed_out() -
     assert found.choice.divisors == single.choice.divisors
     assert found.best().certificate == single.best().certificate
     assert found.best().chosen_among == 2
-    frame = found.frame()
+    frame = found.to_frame()
     assert frame["family"].to_dict() == {
         "badly": "badly",
         "well": "well",
@@ -126,7 +126,7 @@ def test_the_winner_acts_rightly_on_most_rows_at_its_own_part_of_rho() -> None:
     methods = {"favourite": Scores(0), "other": Scores(1), "third": Scores(2)}
     found = rn.compare(folds=folds, methods=methods, resamples=10)
     assert found.choice.divisors == {"favourite": 2, "other": 4, "third": 4}
-    frame = found.frame()
+    frame = found.to_frame()
     assert frame["throughput"].to_dict() == {"other": 0.54, "favourite": 0.5, "third": 0.0}
     assert frame.loc["other", "choice_throughput"] == 0.48
     best = found.best()
@@ -188,7 +188,7 @@ def test_a_stored_comparison_says_what_the_fresh_one_says() -> None:
     methods = {"badly": Scores(1), "well": Scores(0), "failed": object()}
     found = comparison(methods=methods | {"conformal": rn.ConformalRiskControl(Scores(2))})
     again = rn.methods.Comparison.from_json(found.to_json())
-    pd.testing.assert_frame_equal(again.frame(), found.frame())
+    pd.testing.assert_frame_equal(again.to_frame(), found.to_frame())
     np.testing.assert_array_equal(again.draws, found.draws)
     assert again.failures == found.failures
     assert again.best().sentence == found.best().sentence
@@ -200,7 +200,7 @@ def test_a_stored_comparison_says_what_the_fresh_one_says() -> None:
         assert (stored.model, stored.kind, stored.notes) == (None, result.kind, result.notes)
         assert (stored.rule, stored.certificate) == (result.rule, result.certificate)
         assert stored.evaluation == result.evaluation
-        assert stored.curve.frame().equals(result.curve.frame())
+        assert stored.curve.to_frame().equals(result.curve.to_frame())
         assert stored.curve.aurc == result.curve.aurc
         assert stored.rows.label_counts() == result.rows.label_counts()
     assert again.choice == found.choice
@@ -278,7 +278,7 @@ def test_the_first_format_is_read_with_all_methods_counting_alike() -> None:
     assert best.name == "well"
     assert (best.certificate.rho, best.chosen_among) == (0.05 / 4, 4)
     assert "badly acts rightly on" in best.sentence  # not the twin, which is as good in every draw
-    pd.testing.assert_series_equal(again.frame()["throughput"], found.frame()["throughput"])
+    pd.testing.assert_series_equal(again.to_frame()["throughput"], found.to_frame()["throughput"])
     assert again.results["well"].evaluation == found.results["well"].evaluation
     assert again.to_json() != json.dumps(story)
     assert rn.methods.Comparison.from_json(again.to_json()).best().sentence == best.sentence

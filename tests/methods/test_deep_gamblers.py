@@ -205,7 +205,7 @@ def test_the_training_loss_is_cross_entropy_first_and_the_gambling_loss_afterwar
 def test_a_warm_up_epoch_is_never_kept_even_if_it_has_the_lowest_loss() -> None:
     turned = Fold(SELECTION.X, 1 - SELECTION.y)  # what it learns makes it worse there
     model, weights = watched(selection=turned, checkpoint="selection", epochs=7, warmup_epochs=4)
-    losses = model.history_.frame()["loss_selection"]
+    losses = model.history_.to_frame()["loss_selection"]
     assert losses.idxmin() < 4  # the warm-up would be chosen if it might
     assert model.history_.chosen_epoch == losses[4:].idxmin() + 1
     assert same_bits(model.network_.state_dict(), weights[model.history_.chosen_epoch - 1])
@@ -227,7 +227,7 @@ def test_a_callback_may_stop_it_in_the_warm_up_and_after(checkpoint, stop_after,
 
 def test_without_a_warm_up_it_gambles_from_the_start() -> None:
     model, weights = watched(warmup_epochs=0, checkpoint="selection")
-    best = model.history_.frame()["loss_selection"].idxmin()
+    best = model.history_.to_frame()["loss_selection"].idxmin()
     assert model.history_.chosen_epoch == best + 1
     assert same_bits(model.network_.state_dict(), weights[best])
 

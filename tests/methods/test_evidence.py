@@ -48,7 +48,7 @@ def test_evidence_is_what_the_model_says_of_its_certification_rows(model) -> Non
     X, y = BAND.X[found.row], BAND.y[found.row]
     assert len(found) == model.certificate_.n == len(set(found.row.tolist()))
     np.testing.assert_array_equal(found.score, model.acceptance_score(X))
-    np.testing.assert_array_equal(found.confidence, model.predict_proba(X).max(axis=1))
+    np.testing.assert_array_equal(found.top_probability, model.predict_proba(X).max(axis=1))
     np.testing.assert_array_equal(model.classes_[found.predicted], model.predict(X))
     np.testing.assert_array_equal(model.classes_[found.truth], y)
     counted = rn.certify(

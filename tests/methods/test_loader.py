@@ -91,7 +91,7 @@ def test_training_through_a_dataset_is_training_on_the_same_tensors(fitted, data
         seed=seed,
     )
     assert all(map(torch.equal, network.state_dict().values(), weights(fitted)))
-    assert history.frame().equals(fitted.history_.frame())
+    assert history.to_frame().equals(fitted.history_.to_frame())
 
 
 def test_folds_may_be_arrays_datasets_or_loaders(fitted, data, folds):

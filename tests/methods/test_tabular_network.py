@@ -80,7 +80,7 @@ def test_the_history_is_that_of_the_first_fit_and_the_weights_are_those_of_the_s
     assert once.history_.weights_in_use == (
         f"The weights in use are those of epoch {once.history_.chosen_epoch}."
     )
-    assert again.history_.frame().equals(once.history_.frame())
+    assert again.history_.to_frame().equals(once.history_.to_frame())
     assert not np.array_equal(again.predict_proba(X), once.predict_proba(X))
 
 

@@ -106,8 +106,8 @@ def test_curves_run_in_order_and_end_with_every_row():
 def test_equal_scores_make_one_point(n):
     proba, y = np.tile([0.9, 0.1], (n, 1)), np.ones(n, int)
     risk, jcw = risk_coverage_curve(proba, y), jcw_curve(proba, y)
-    assert risk.frame().to_numpy().tolist() == [[0.9, 1.0, 1.0, n]]
-    assert jcw.frame().to_numpy().tolist() == [[0.9, 1.0, 1.0, 0.0, n]]
+    assert risk.to_frame().to_numpy().tolist() == [[0.9, 1.0, 1.0, n]]
+    assert jcw.to_frame().to_numpy().tolist() == [[0.9, 1.0, 1.0, 0.0, n]]
     assert (risk.aurc, risk.excess_aurc) == (1.0, 0.0)
 
 
@@ -121,10 +121,10 @@ def test_without_errors_risk_and_jcw_are_zero_everywhere():
 
 def test_frames_hold_the_arrays():
     risk, jcw = risk_coverage_curve(PROBA, LABELS), jcw_curve(PROBA, LABELS, alpha=0.1)
-    assert list(risk.frame()) == ["threshold", "coverage", "risk", "errors"]
-    assert list(jcw.frame()) == ["threshold", "jcw", "coverage", "throughput", "errors"]
+    assert list(risk.to_frame()) == ["threshold", "coverage", "risk", "errors"]
+    assert list(jcw.to_frame()) == ["threshold", "jcw", "coverage", "throughput", "errors"]
     for curve in (risk, jcw):
-        for name, column in curve.frame().items():
+        for name, column in curve.to_frame().items():
             assert column.tolist() == getattr(curve, name).tolist()
     assert jcw.alpha == 0.1
     assert np.isnan(jcw_curve(PROBA, LABELS).alpha)
@@ -141,8 +141,8 @@ def test_labels_may_be_names_and_scores_ones_own(draw):
         score=PROBA.max(axis=1),
         predicted=classes[PROBA.argmax(axis=1)],
     )
-    assert plain.frame().equals(named.frame())
-    assert plain.frame().equals(bare.frame())
+    assert plain.to_frame().equals(named.to_frame())
+    assert plain.to_frame().equals(bare.to_frame())
     assert draw(PROBA, LABELS, score=[1, 2, 3, 4]).threshold.max() == 4
 
 
@@ -169,9 +169,9 @@ def test_rows_scored_before_are_as_good_as_probabilities_and_labels(draw):
     proba, y = random_case(0)
     rows = score_rows(proba, y, owner="test")
     bare = ScoredRows(rows.score, rows.wrong, rows.lowest)  # no labels, no confidence
-    expected = draw(proba, y).frame()
-    assert draw(rows).frame().equals(expected)
-    assert draw(bare).frame().equals(expected)
+    expected = draw(proba, y).to_frame()
+    assert draw(rows).to_frame().equals(expected)
+    assert draw(bare).to_frame().equals(expected)
     with pytest.raises(InvalidParameterError, match=f"{draw.__name__} takes scored rows alone"):
         draw(rows, y)
 

@@ -7,13 +7,13 @@ from dataclasses import FrozenInstanceError, replace
 import numpy as np
 import pytest
 import torch
-from benchmarks.guarantees.intervals import keeps
 from hypothesis import given, strategies as st
 from scipy.stats import binomtest
 
 from reliablenet.certificate.scored import ScoredRows, score_rows
 from reliablenet.errors import InvalidDataError, InvalidParameterError, LabelWarning
 from reliablenet.metrics import Evaluation, Interval, evaluate, expected_calibration_error
+from studies.guarantees.intervals import keeps
 
 PROBA = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.45, 0.55]])
 LABELS = np.array([0, 1, 1, 0])  # right, wrong, right, wrong
@@ -400,13 +400,13 @@ def test_fresh_resamples_leave_the_global_state_alone():
 
 def test_a_frame_has_one_row_a_metric_with_its_interval():
     result = evaluate(PROBA, LABELS, accepted=[True] * 4, alpha=0.1, resamples=50, random_state=0)
-    table = result.frame()
+    table = result.to_frame()
     assert table.index.name == "metric"
     assert list(table.columns) == ["value", "low", "high"]
     assert table["value"].to_dict() == result.to_dict()
     assert tuple(table.loc["aurc", ["low", "high"]]) == result.intervals["aurc"]
     assert table.index[table["low"].isna()].tolist() == ["n", "accepted", "errors", "alpha"]
-    plain = evaluate(PROBA, LABELS, accepted=[True] * 4, alpha=0.1).frame()
+    plain = evaluate(PROBA, LABELS, accepted=[True] * 4, alpha=0.1).to_frame()
     assert set(plain.index[plain["low"].notna()]) == SHARES
 
 

@@ -9,7 +9,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 import reliablenet as rn
 
-SEEDS = range(3)  # benchmarks/fuzz.py takes many more
+SEEDS = range(3)  # the study `fuzz` takes many more
 
 
 @pytest.mark.parametrize("seed", SEEDS)

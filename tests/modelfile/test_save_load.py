@@ -56,7 +56,7 @@ def test_a_loaded_model_decides_the_same_to_the_bit(kind, tmp_path) -> None:
     assert loaded.fingerprint_ == model.fingerprint_
     assert loaded.threshold_ == model.threshold_
     assert loaded.get_params() == model.get_params()
-    assert loaded.history_.frame().equals(model.history_.frame())
+    assert loaded.history_.to_frame().equals(model.history_.to_frame())
     assert certify_again(loaded, table, y) == certify_again(model, table, y)
 
 

@@ -42,7 +42,7 @@ def killer(epoch):
 
 
 def assert_same_run(one, network, other, twin):
-    pd.testing.assert_frame_equal(one.frame(), other.frame(), check_exact=True)
+    pd.testing.assert_frame_equal(one.to_frame(), other.to_frame(), check_exact=True)
     assert (one.threshold, one.chosen_epoch, one.stopped) == (
         other.threshold,
         other.chosen_epoch,

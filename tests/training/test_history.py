@@ -104,7 +104,7 @@ def test_advice_is_one_line():
 
 
 def test_frame_has_one_row_an_epoch_and_the_columns_of_a_record():
-    frame = history({}, {"loss": 0.3}).frame()
+    frame = history({}, {"loss": 0.3}).to_frame()
     assert list(frame.columns) == [field.name for field in fields(EpochRecord)]
     assert frame["epoch"].tolist() == [1, 2, 3]
     assert frame["loss"].tolist() == [0.4, 0.4, 0.3]

@@ -60,7 +60,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_others(run, dropout)
     again, twin, _ = run(seed=3, dropout=dropout)
     other, stranger, _ = run(seed=4, dropout=dropout)
     assert same_bits(network.state_dict(), twin.state_dict())
-    pd.testing.assert_frame_equal(first.frame(), again.frame(), check_exact=True)
+    pd.testing.assert_frame_equal(first.to_frame(), again.to_frame(), check_exact=True)
     assert not same_bits(network.state_dict(), stranger.state_dict())
     assert first.records[-1].loss != other.records[-1].loss
 
@@ -158,7 +158,7 @@ def test_constrained_training_is_algorithm_1(run, folds, new_network):
     # gradient, which 40 steps of 5e-3 turn into 5e-7. A wrong step would show as 1e-3 and more.
     for name, tensor in network.state_dict().items():
         torch.testing.assert_close(tensor, twin.state_dict()[name], rtol=0, atol=1e-5)
-    constrained = history.frame().query("stage > 0")
+    constrained = history.to_frame().query("stage > 0")
     assert history.threshold == pytest.approx(float(threshold), rel=1e-6)
     assert constrained["multiplier"].tolist() == pytest.approx(multipliers, rel=1e-5)
     assert multipliers[-1] > 1.0
@@ -171,7 +171,7 @@ def test_training_without_a_graph_has_the_bits_of_training_with_one(run, monkeyp
     monkeypatch.setattr(loop_module, "find_chain", lambda network: None)
     with_graph, twin, _ = run(schedule, seed=11, optimisation=CLIPPED)
     assert same_bits(network.state_dict(), twin.state_dict())
-    pd.testing.assert_frame_equal(history.frame(), with_graph.frame(), check_exact=True)
+    pd.testing.assert_frame_equal(history.to_frame(), with_graph.to_frame(), check_exact=True)
 
 
 # The threshold
@@ -209,13 +209,13 @@ def test_without_a_wrong_row_the_threshold_is_the_smallest_legal_one(classes):
 def test_a_given_threshold_is_kept_and_used_from_the_first_epoch(run):
     history, _, _ = run(threshold=0.7)
     assert history.threshold == 0.7
-    assert not history.frame()["coverage"].isna().any()
+    assert not history.to_frame()["coverage"].isna().any()
 
 
 def test_plain_training_sets_no_threshold(run):
     history, _, _ = run(Schedule.erm(2))
     assert math.isnan(history.threshold)
-    assert history.frame()[["tau", "psi", "coverage", "jcw_selection"]].isna().all(axis=None)
+    assert history.to_frame()[["tau", "psi", "coverage", "jcw_selection"]].isna().all(axis=None)
 
 
 # Which weights are kept
@@ -223,7 +223,7 @@ def test_plain_training_sets_no_threshold(run):
 
 def expected_choice(history) -> int:
     """The rule of PAPER-NOTES, from the table alone."""
-    table = history.frame().query("stage > 0")
+    table = history.to_frame().query("stage > 0")
     feasible = table[table["jcw_selection"] <= history.alpha]
     if len(feasible):
         return int(feasible.sort_values("loss_selection")["epoch"].iloc[0])
@@ -245,7 +245,7 @@ def test_the_lowest_loss_among_feasible_epochs_is_kept_or_else_the_smallest_jcw(
     run, settings, some_feasible
 ):
     history, network, weights = run(**settings)
-    assert history.frame().query("stage > 0")["feasible"].any() == some_feasible
+    assert history.to_frame().query("stage > 0")["feasible"].any() == some_feasible
     assert history.chosen_epoch == expected_choice(history)
     assert same_bits(network.state_dict(), weights[history.chosen_epoch - 1])
 
@@ -253,7 +253,7 @@ def test_the_lowest_loss_among_feasible_epochs_is_kept_or_else_the_smallest_jcw(
 def test_the_choice_is_not_simply_the_first_the_last_or_the_lowest_loss(run):
     def is_another(seed: int) -> bool:
         history, _, _ = run(seed=seed)
-        lowest = int(history.frame()["loss_selection"].idxmin()) + 1
+        lowest = int(history.to_frame()["loss_selection"].idxmin()) + 1
         return history.chosen_epoch not in (len(history.records), lowest, SHORT.warmup_epochs + 1)
 
     assert any(is_another(seed) for seed in range(20))  # every other seed, more or less
@@ -261,7 +261,7 @@ def test_the_choice_is_not_simply_the_first_the_last_or_the_lowest_loss(run):
 
 def test_plain_training_keeps_the_lowest_selection_loss(run):
     history, network, weights = run(Schedule.erm(30), optimisation=Optimisation(learning_rate=0.05))
-    best = int(history.frame()["loss_selection"].idxmin())
+    best = int(history.to_frame()["loss_selection"].idxmin())
     assert best < 29  # it overfits, so that there is something to choose
     assert history.chosen_epoch == best + 1
     assert same_bits(network.state_dict(), weights[best])
@@ -283,7 +283,7 @@ def test_the_network_is_left_in_evaluation_mode(run):
 
 def test_columns_of_the_history_are_consistent(run):
     history, _, _ = run()
-    table = history.frame()
+    table = history.to_frame()
     warm, constrained = table.query("stage == 0"), table.query("stage > 0")
     assert len(warm) == SHORT.warmup_epochs
     assert (warm["multiplier"] == 0).all()

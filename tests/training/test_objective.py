@@ -81,7 +81,7 @@ def test_it_is_what_training_minimises_without_an_objective(folds, new_network) 
     networks = [new_network(), new_network()]
     first = train(networks[0], *folds, **SETTINGS)
     second = train(networks[1], *folds, objective=Objective(), **SETTINGS)
-    pd.testing.assert_frame_equal(first.frame(), second.frame(), check_exact=True)
+    pd.testing.assert_frame_equal(first.to_frame(), second.to_frame(), check_exact=True)
     assert same_bits(networks[0].state_dict(), networks[1].state_dict())
 
 
@@ -145,7 +145,7 @@ def test_warm_up_epochs_are_never_kept(folds, warmup) -> None:
     rows, selection = folds
     turned = selection._replace(y=1 - selection.y)  # what it learns makes it worse there
     history, network, weights = run((rows, turned), Scaled(warmup=warmup))
-    losses = history.frame()["loss_selection"]
+    losses = history.to_frame()["loss_selection"]
     if warmup:
         assert losses.idxmin() < warmup
     assert history.chosen_epoch == losses[warmup:].idxmin() + 1
@@ -188,7 +188,7 @@ def test_a_run_with_another_objective_is_told_apart(folds, tmp_path) -> None:
     first, network, _ = run(folds, objective, checkpoint_file=path)
     again, twin, epochs = run(folds, replace(objective), checkpoint_file=path)
     assert epochs == []  # the same settings: nothing was left to train
-    pd.testing.assert_frame_equal(first.frame(), again.frame(), check_exact=True)
+    pd.testing.assert_frame_equal(first.to_frame(), again.to_frame(), check_exact=True)
     assert same_bits(network.state_dict(), twin.state_dict())
     for other in (replace(objective, factor=2.5), replace(objective, warmup=3)):
         with pytest.raises(ModelFileError, match="other data, settings or torch version"):

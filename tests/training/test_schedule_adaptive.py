@@ -173,7 +173,7 @@ def test_a_killed_run_goes_on_to_the_same_bits_in_warm_up_and_under_the_constrai
             train(new_network(), *folds, **settings, checkpoint_file=file, after_epoch=stop)
         network = new_network()
         history = train(network, *folds, **settings, checkpoint_file=file)
-        pd.testing.assert_frame_equal(history.frame(), expected.frame(), check_exact=True)
+        pd.testing.assert_frame_equal(history.to_frame(), expected.to_frame(), check_exact=True)
         assert (history.chosen_epoch, history.stopped) == (expected.chosen_epoch, expected.stopped)
         for name, value in network.state_dict().items():
             assert torch.equal(value, whole.state_dict()[name]), name

@@ -45,12 +45,12 @@ class InTheOrderOfRows:
 
 def assert_same_run(one, network, other, twin, but_for=()):
     """Compare to the bit, but for columns of the history that are added up in another order."""
-    exact = one.frame().drop(columns=list(but_for))
+    exact = one.to_frame().drop(columns=list(but_for))
     pd.testing.assert_frame_equal(
-        exact, other.frame().drop(columns=list(but_for)), check_exact=True
+        exact, other.to_frame().drop(columns=list(but_for)), check_exact=True
     )
     for name in but_for:
-        np.testing.assert_allclose(one.frame()[name], other.frame()[name], rtol=1e-6)
+        np.testing.assert_allclose(one.to_frame()[name], other.to_frame()[name], rtol=1e-6)
     assert (one.threshold, one.chosen_epoch, one.stopped) == (
         other.threshold,
         other.chosen_epoch,
@@ -70,7 +70,7 @@ def test_a_dataset_gives_the_bits_of_the_same_rows_in_memory(folds, new_network,
     rows, selection = (TensorDataset(*fold) for fold in folds)
     streamed = train(twin, Stream(rows), Stream(selection, ordered=True), **SETTINGS)
     assert_same_run(history, network, streamed, twin)
-    assert history.frame()["multiplier"].max() > 0  # the constraint did something
+    assert history.to_frame()["multiplier"].max() > 0  # the constraint did something
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -96,13 +96,13 @@ def test_sums_of_a_few_batches_at_a_time_are_the_means_of_the_epoch(
     bounded = train(twin, *folds, **SETTINGS)
     sums = ("loss", "psi", "phi", "gap", "jcw_train")
     assert_same_run(history, network, bounded, twin, but_for=sums)
-    assert not history.frame()["phi"].equals(bounded.frame()["phi"])  # it did matter
+    assert not history.to_frame()["phi"].equals(bounded.to_frame()["phi"])  # it did matter
 
 
 def test_the_bracket_is_measured_over_all_rows_in_pieces(folds, new_network):
     """A tolerance between two widths ends a streamed training at the stage that it ends in memory."""
     history = train(new_network(), *folds, **SETTINGS | {"keep": "last"})
-    widths = history.frame().query("stage > 0")["gap"]
+    widths = history.to_frame().query("stage > 0")["gap"]
     assert widths.iloc[1] > widths.iloc[-1]
     loose = Schedule(**vars(SCHEDULE) | {"tolerance": float(widths.iloc[1]) * 2})
     loader = DataLoader(TensorDataset(*folds[0]), batch_size=50)
@@ -322,5 +322,5 @@ def test_batches_of_one_row_and_a_last_batch_of_one_row_are_trained_on(folds, ne
     rows = Rows(folds[0].X[:600], folds[0].y[:600])
     loader = DataLoader(TensorDataset(*rows), batch_size=size)
     history = train(new_network(), Stream(loader), folds[1], **SETTINGS | {"threshold": 0.7})
-    assert np.isfinite(history.frame()["loss"]).all()
+    assert np.isfinite(history.to_frame()["loss"]).all()
     assert len(history.records) == SCHEDULE.epochs

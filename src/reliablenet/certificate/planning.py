@@ -13,7 +13,7 @@ from reliablenet._checks import as_array, check_count, check_fraction, is_real, 
 from reliablenet.certificate.bounds import broadcast, clopper_pearson_upper, numbers
 
 MOST_ROWS = 2**50  # beyond, float64 no longer counts exactly what is searched here
-# How many of all rows certify, if the others train; benchmarks/fold_shares.py tried others.
+# How many of all rows certify, if the others train; studies/default/fold_shares.py tries others.
 ENOUGH_ERRORS = 50  # to afford these spends about four fifths of alpha, and more rows add little
 LEAST_SHARE, MOST_SHARE = 0.20, 0.40
 MOST_SHARE_FOR_NONE = 0.60  # where the share above affords no error, and so no certificate

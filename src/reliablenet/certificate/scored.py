@@ -29,7 +29,7 @@ class ScoredRows:
         Whether the prediction is wrong.
     lowest : float
         A threshold that accepts every possible row: 0 for probabilities, else -inf.
-    confidence : array of shape (n,), optional
+    top_probability : array of shape (n,), optional
         Probability of the predicted class, where there are probabilities.
     truth, predicted : array of shape (n,), optional
         Labels, or their places among the classes.
@@ -48,7 +48,7 @@ class ScoredRows:
     score: NDArray[np.float64]
     wrong: NDArray[np.bool_]
     lowest: float
-    confidence: NDArray[np.float64] | None = None
+    top_probability: NDArray[np.float64] | None = None
     truth: NDArray[Any] | None = None
     predicted: NDArray[Any] | None = None
     unknown: NDArray[np.bool_] | None = None
@@ -66,7 +66,7 @@ class ScoredRows:
 
     def take(self, places: Any) -> ScoredRows:
         """Return some of the rows."""
-        parts = (self.confidence, self.truth, self.predicted, self.unknown, self.group)
+        parts = (self.top_probability, self.truth, self.predicted, self.unknown, self.group)
         taken = (None if part is None else part[places] for part in parts)
         return ScoredRows(self.score[places], self.wrong[places], self.lowest, *taken)
 
@@ -94,17 +94,19 @@ def join_rows(parts: Sequence[ScoredRows]) -> ScoredRows:
     >>> join_rows([half, half]).score.tolist()
     [0.9, 0.9]
     """
-    names = ("score", "wrong", "confidence", "truth", "predicted", "group")
+    names = ("score", "wrong", "top_probability", "truth", "predicted", "group")
     columns = ([getattr(part, name) for part in parts] for name in names)
     joined: list[Any] = [
         None if any(v is None for v in column) else np.concatenate(column) for column in columns
     ]
-    score, wrong, confidence, truth, predicted, group = joined
+    score, wrong, top_probability, truth, predicted, group = joined
     unknown = np.concatenate(
         [np.zeros(part.n, bool) if part.unknown is None else part.unknown for part in parts]
     )
     known = None if not unknown.any() else unknown
-    return ScoredRows(score, wrong, parts[0].lowest, confidence, truth, predicted, known, group)
+    return ScoredRows(
+        score, wrong, parts[0].lowest, top_probability, truth, predicted, known, group
+    )
 
 
 def score_rows(
@@ -136,7 +138,7 @@ def score_rows(
         raise InvalidDataError(
             f"`y` of {owner} must be a non-empty vector; got shape {labels.shape}."
         )
-    confidence: NDArray[np.float64] | None = None
+    top_probability: NDArray[np.float64] | None = None
     if proba is None:
         if score is None or predicted is None:
             raise InvalidParameterError(
@@ -161,10 +163,10 @@ def score_rows(
             )
         table = check_proba(proba, owner)
         check_length("proba", table[:, 0], len(labels), owner)
-        confidence, answers = top_entries(table)
+        top_probability, answers = top_entries(table)
         labels = column_indices(labels, classes, table.shape[1], owner)
-    if score is None and confidence is not None:
-        scores = confidence
+    if score is None and top_probability is not None:
+        scores = top_probability
     else:
         scores = as_array(score, "score")
         check_length("score", scores, len(labels), owner)
@@ -175,7 +177,9 @@ def score_rows(
     lowest = 0.0 if score is None else -np.inf
     unknown = labels < 0 if classes is not None else np.zeros(0, bool)
     strangers = unknown if unknown.any() else None
-    return ScoredRows(scores, answers != labels, lowest, confidence, labels, answers, strangers)
+    return ScoredRows(
+        scores, answers != labels, lowest, top_probability, labels, answers, strangers
+    )
 
 
 def proba_rows(
@@ -197,11 +201,11 @@ def proba_rows(
     >>> rows.score.tolist(), rows.wrong.tolist(), rows.n_unknown
     ([0.9, 0.8], [False, True], 1)
     """
-    confidence, predicted = top_entries(proba)
-    value, lowest = (confidence, 0.0) if score is None else (score, -np.inf)
+    top_probability, predicted = top_entries(proba)
+    value, lowest = (top_probability, 0.0) if score is None else (score, -np.inf)
     unknown = y < 0
     strangers = unknown if unknown.any() else None
-    return ScoredRows(value, predicted != y, lowest, confidence, y, predicted, strangers)
+    return ScoredRows(value, predicted != y, lowest, top_probability, y, predicted, strangers)
 
 
 def check_proba(proba: Any, owner: str) -> NDArray[np.float64]:

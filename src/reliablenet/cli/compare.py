@@ -76,7 +76,7 @@ def compare(
     if save_best is not None and best.model is not None:
         written["model"] = str(best.model.save(save_best))
     if as_json:
-        frame = comparison.frame()
+        frame = comparison.to_frame()
         rows = {name: frame.loc[name].to_dict() for name in frame.index}
         show_json({"best": best.name, "sentence": str(best), "methods": rows} | written)
     else:

@@ -9,7 +9,7 @@ error at correlation r is r p + (1 - r) q, so the error at 0.1 is at most 9 time
 10,000 test images (seed 0), with cnn5 trained by ERM on all 42,000 images of the training fold for
 12 epochs, of which the last has the lowest selection-fold loss. Over epochs 6 to 12 the error at
 0.1 falls from 0.37 to 0.27 and the accuracy rises from 0.946 to 0.954. To measure it again:
-``python benchmarks/calibrate_coloured_mnist.py``.
+``python -m studies coloured_mnist``.
 """
 
 from __future__ import annotations

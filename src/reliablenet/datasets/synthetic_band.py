@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reliablenet._checks import check_count, check_fraction, check_positive, check_seed
-from reliablenet._renamed import renamed_parameter
+from reliablenet._renamed import renamed_setting
 from reliablenet.datasets.dataset import Dataset
 from reliablenet.tables.folds import Fold, Folds
 
@@ -22,6 +22,7 @@ LEVEL_ROWS = 3000
 LEVELS = (0.1, 0.3, 0.5, 0.7, 0.9, 1.1, 1.3)
 
 
+@renamed_setting("seed", "random_state")
 @dataclass
 class SyntheticBand:
     """The paper's generator.
@@ -99,9 +100,6 @@ class SyntheticBand:
         check_fraction("alpha", alpha, "best_throughput")
         noise = self.in_band(gamma)
         return 1.0 - noise + min(alpha, noise / 2.0)
-
-
-SyntheticBand.__init__ = renamed_parameter("seed", "random_state")(SyntheticBand.__init__)  # type: ignore[method-assign]
 
 
 def load(

@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from reliablenet._colours import COLOURS
+from reliablenet._renamed import renamed_method
 from reliablenet.certificate import Certificate, Provenance, wording
 from reliablenet.certificate.threshold import judge
 from reliablenet.errors import InvalidDataError, MissingExtraError, ReliableNetError
@@ -95,7 +96,7 @@ class Comparison:
     draws: NDArray[np.float64]
     choice: Choice
 
-    def frame(self) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """Return one row a method, best first, failed ones last.
 
         ``throughput`` and the columns beside it are those of the certified threshold; the columns
@@ -114,6 +115,8 @@ class Comparison:
             index=pd.Index(list(self.failures), name="method"),
         )
         return pd.concat([table.assign(error=""), failed])
+
+    frame = renamed_method("frame", "to_frame")
 
     def _row(self, result: MethodResult) -> dict[str, Any]:
         interval, found, rule = self.intervals[result.name], result.certificate, result.rule
@@ -264,7 +267,7 @@ class Comparison:
         >>> rows = SyntheticBand(random_state=0).sample(2000)
         >>> found = rn.compare(rows.X, rows.y, methods={"bayes": GaussianNB()}, resamples=20)
         >>> again = Comparison.from_json(found.to_json())
-        >>> again.frame().equals(found.frame()), again.best().sentence == found.best().sentence
+        >>> again.to_frame().equals(found.to_frame()), again.best().sentence == found.best().sentence
         (True, True)
         """
         story = {

@@ -122,7 +122,7 @@ def compare(
     >>> rows = SyntheticBand(random_state=0).sample(4000)
     >>> models = {"logistic": LogisticRegression(), "bayes": GaussianNB()}
     >>> comparison = compare(rows.X, rows.y, alpha=0.05, methods=models)
-    >>> comparison.frame()["certified"].tolist()
+    >>> comparison.to_frame()["certified"].tolist()
     [True, True]
     >>> comparison.best().name in models
     True

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from reliablenet._checks import check_count, check_positive, parameter_error
+from reliablenet._renamed import renamed_setting
 from reliablenet.methods.abstaining import AbstainingClassifier
 from reliablenet.modelfile import stored_as
 from reliablenet.training.objective import Objective
@@ -46,6 +47,7 @@ class GamblersLoss(Objective):
 
 
 @stored_as("network")
+@renamed_setting("score", "scored_by")
 @dataclass(eq=False, repr=False)
 class DeepGamblersClassifier(AbstainingClassifier):
     """A network with one more output, "abstain", that returns a part of the stake.
@@ -62,7 +64,7 @@ class DeepGamblersClassifier(AbstainingClassifier):
         The smaller it is, the more rows the network abstains from.
     warmup_epochs : int
         Epochs of plain cross-entropy before the gambling begins; they count among ``epochs``.
-    score : {"native", "softmax"}
+    scored_by : {"native", "softmax"}
         What is compared with the threshold: 1 less the probability of "abstain", or the top class
         probability.
     network : "mlp" or callable (n_features, n_outputs) -> nn.Module

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,9 +29,10 @@ from reliablenet.errors import (
 from reliablenet.methods.ledger import count_uses
 from reliablenet.tables.copies import Copies, count_repeats
 
+STORED_AS = {"top_probability": "confidence"}  # in model files, since version 0.1
 DTYPES = {
     "score": np.float64,
-    "confidence": np.float64,
+    "top_probability": np.float64,
     "predicted": np.int64,
     "truth": np.int64,
     "row": np.int64,
@@ -98,7 +99,7 @@ class Evidence:
     ----------
     score : array of shape (n,)
         What is compared with the threshold.
-    confidence : array of shape (n,)
+    top_probability : array of shape (n,)
         Top class probability; the same as the score unless the method learned one.
     predicted, truth : integer arrays of shape (n,)
         Places in ``classes_``; the truth is -1 where it is a class that the model does not know.
@@ -113,7 +114,7 @@ class Evidence:
     """
 
     score: NDArray[np.float64]
-    confidence: NDArray[np.float64]
+    top_probability: NDArray[np.float64]
     predicted: NDArray[np.int64]
     truth: NDArray[np.int64]
     row: NDArray[np.int64]
@@ -133,10 +134,10 @@ class Evidence:
     @classmethod
     def of(cls, rows: ScoredRows, row: NDArray[Any]) -> Evidence:
         """Return what scored rows of a certification fold show."""
-        confidence: Any = rows.confidence
+        top_probability: Any = rows.top_probability
         predicted: Any = rows.predicted
         truth: Any = rows.truth
-        return cls(rows.score, confidence, predicted, truth, row)
+        return cls(rows.score, top_probability, predicted, truth, row)
 
     def __len__(self) -> int:
         return len(self.score)
@@ -153,11 +154,17 @@ class Evidence:
 
     def scored(self) -> ScoredRows:
         """Return scores and verdicts, as certificates, metrics and curves are computed from them."""
-        learned = not np.array_equal(self.score, self.confidence)
+        learned = not np.array_equal(self.score, self.top_probability)
         lowest, unknown = -np.inf if learned else 0.0, self.truth < 0
         strangers = unknown if unknown.any() else None
         return ScoredRows(
-            self.score, self.wrong, lowest, self.confidence, self.truth, self.predicted, strangers
+            self.score,
+            self.wrong,
+            lowest,
+            self.top_probability,
+            self.truth,
+            self.predicted,
+            strangers,
         )
 
     def check(self, certificate: Certificate, n_classes: int) -> None:
@@ -180,16 +187,19 @@ class Evidence:
 
     def to_bytes(self) -> bytes:
         """Return the arrays as safetensors."""
-        return bytes(save_arrays({entry.name: getattr(self, entry.name) for entry in fields(self)}))
+        return bytes(
+            save_arrays({STORED_AS.get(name, name): getattr(self, name) for name in DTYPES})
+        )
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Evidence:
         """Read what `to_bytes` wrote."""
         arrays = load_arrays(content)
+        stored = {STORED_AS.get(name, name): dtype for name, dtype in DTYPES.items()}
         types = {name: values.dtype for name, values in arrays.items()}
-        if types != DTYPES:
-            raise InvalidDataError(f"Evidence must hold the arrays {[*DTYPES]}; got {types}.")
-        return cls(**arrays)
+        if types != stored:
+            raise InvalidDataError(f"Evidence must hold the arrays {[*stored]}; got {types}.")
+        return cls(**{name: arrays[STORED_AS.get(name, name)] for name in DTYPES})
 
 
 def warn_of_repeats(found: Copies) -> None:

@@ -384,7 +384,7 @@ class NeuralClassifier(SelectiveClassifier):
 
     def _as_if_stopped_here(self) -> dict[str, Any]:
         """Return what a callback needs to try the network in mid-training; it defers every row."""
-        names = ("classes_", "encoder_", "score_", "n_features_in_", "feature_names_in_")
+        names = ("classes_", "encoder_", "scored_by_", "n_features_in_", "feature_names_in_")
         state = {name: getattr(self, name) for name in names if hasattr(self, name)}
         return state | {"network_": copy.deepcopy(self.network_), "threshold_": np.inf}
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from reliablenet._checks import check_fraction, check_positive, is_real, parameter_error
+from reliablenet._renamed import renamed_setting
 from reliablenet.errors import InvalidDataError
 from reliablenet.methods.abstaining import AbstainingClassifier
 from reliablenet.modelfile import stored_as
@@ -77,6 +78,7 @@ class SelectiveNetwork(nn.Module):
 
 
 @stored_as("network")
+@renamed_setting("score", "scored_by")
 @dataclass(eq=False, repr=False)
 class SelectiveNetClassifier(AbstainingClassifier):
     """A network that learns which rows to take on, so as to be right on a given share of them.
@@ -94,7 +96,7 @@ class SelectiveNetClassifier(AbstainingClassifier):
         Weight of the squared shortfall from it.
     mixing : float in (0, 1]
         Share of the selective loss; the rest is the auxiliary head's cross-entropy on all rows.
-    score : {"native", "softmax"}
+    scored_by : {"native", "softmax"}
         What is compared with the threshold: the selection head, or the top class probability.
     network : "mlp" or callable (n_features, n_classes) -> Network
         It must have a body and a head (`reliablenet.training.Network`): the other heads share the

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from reliablenet._checks import check_fraction
 from reliablenet._colours import COLOURS
+from reliablenet._renamed import renamed_method
 from reliablenet.certificate.scored import score_rows
 from reliablenet.errors import MissingExtraError
 from reliablenet.metrics.measures import falling_order, ranked_areas
@@ -48,9 +49,11 @@ class RiskCoverageCurve:
     aurc: float
     excess_aurc: float
 
-    def frame(self) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """Return one row a point, with the columns threshold, coverage, risk, errors."""
         return _frame(self, "threshold", "coverage", "risk", "errors")
+
+    frame = renamed_method("frame", "to_frame")
 
     def plot(self, axes: Any = None, label: str | None = None) -> Figure:
         """Draw the curve as steps; without ties the area under them is AURC.
@@ -105,9 +108,11 @@ class JCWCurve:
     n: int
     alpha: float
 
-    def frame(self) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """Return one row a point: threshold, jcw, coverage, throughput, errors."""
         return _frame(self, "threshold", "jcw", "coverage", "throughput", "errors")
+
+    frame = renamed_method("frame", "to_frame")
 
     def plot(self, axes: Any = None, label: str | None = None) -> Figure:
         """Draw JCW with its budget, and in a panel below what is accepted for it.
@@ -162,7 +167,7 @@ def risk_coverage_curve(
     --------
     >>> proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.8, 0.2], [0.4, 0.6]])
     >>> curve = risk_coverage_curve(proba, [0, 0, 1, 1])
-    >>> curve.frame()
+    >>> curve.to_frame()
        threshold  coverage      risk  errors
     0        0.9      0.25  0.000000       0
     1        0.8      0.75  0.333333       1
@@ -215,7 +220,7 @@ def jcw_curve(
     Examples
     --------
     >>> proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.8, 0.2], [0.4, 0.6]])
-    >>> jcw_curve(proba, [0, 0, 1, 1]).frame()
+    >>> jcw_curve(proba, [0, 0, 1, 1]).to_frame()
        threshold   jcw  coverage  throughput  errors
     0        0.6  0.25      1.00        0.75       1
     1        0.8  0.25      0.75        0.50       1

@@ -15,7 +15,7 @@ CHUNK_ENTRIES = 2_000_000  # rows times resamples held at once
 RESAMPLES = 1000  # in a contest; with few, all of them may agree by chance
 # Shares of resamples from which one rule is called clearly or probably better. Of two equal rules one
 # is ahead on the rows themselves, so that a share of 1 - p is met in up to 2 p of all draws. Simulated
-# in benchmarks/guarantees/wording.py: "clearly" in at most 5 % of draws, either word in at most 15 %.
+# in studies/guarantees/wording.py: "clearly" in at most 5 % of draws, either word in at most 15 %.
 CLEAR, LIKELY = 0.98, 0.93
 
 

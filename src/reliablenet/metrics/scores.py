@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reliablenet._checks import as_array, check_count, check_fraction
+from reliablenet._renamed import renamed_method
 from reliablenet.certificate.bounds import clopper_pearson_interval
 from reliablenet.certificate.scored import check_length, score_rows
 from reliablenet.errors import InvalidDataError
@@ -89,12 +90,14 @@ class Evaluation:
         names = (entry.name for entry in fields(self) if entry.name != "intervals")
         return {name: getattr(self, name) for name in names}
 
-    def frame(self) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """Return one row a metric: ``value``, and ``low`` and ``high`` of its interval or NaN."""
         import pandas as pd
 
         index = pd.Index(list(self.to_dict()), name="metric")
         return pd.DataFrame(self._table(), index=index, columns=["value", "low", "high"])
+
+    frame = renamed_method("frame", "to_frame")
 
     def _table(self) -> NDArray[np.float64]:
         none = Interval(math.nan, math.nan)
@@ -164,7 +167,7 @@ def evaluate(
     >>> e = evaluate(
     ...     proba, [0, 1, 1] * 100, accepted=proba[:, 0] > 0.5, resamples=200, random_state=0
     ... )
-    >>> e.frame().loc[["coverage", "jcw", "aurc"]].round(2)
+    >>> e.to_frame().loc[["coverage", "jcw", "aurc"]].round(2)
               value   low  high
     metric
     coverage   0.67  0.61  0.72
@@ -183,7 +186,7 @@ def evaluate(
             "with the threshold first."
         )
     order = falling_order(scored.score)
-    confidence = None if scored.confidence is None else scored.confidence[order]
+    confidence = None if scored.top_probability is None else scored.top_probability[order]
     rows = _Ranked(scored.score[order], scored.wrong[order], chosen[order], confidence)
     counts = _Counts(
         scored.n,

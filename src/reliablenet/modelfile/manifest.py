@@ -19,6 +19,7 @@ from reliablenet.training.schedule import BaseSchedule, schedule_from_dict
 FORMAT = "reliablenet-model/1"
 MANIFEST = "manifest.json"
 LABEL_KINDS = "biufUO"  # numpy's letters for booleans, numbers and texts
+RENAMED_SETTINGS = {"score": "scored_by"}  # of version 0.1
 
 
 def with_manifest(manifest: dict[str, Any], members: dict[str, bytes]) -> dict[str, bytes]:
@@ -68,8 +69,8 @@ def to_plain(value: Any) -> Any:
 
 def from_plain(settings: dict[str, Any]) -> dict[str, Any]:
     """Return settings as a method takes them; None for those that could not be held."""
-    result = dict(settings)
-    for name, value in settings.items():
+    result = {RENAMED_SETTINGS.get(name, name): value for name, value in settings.items()}
+    for name, value in result.copy().items():
         if isinstance(value, dict) and "schedule" in value:
             result[name] = schedule_from_dict(value["schedule"])
         elif isinstance(value, dict):

@@ -100,7 +100,7 @@ def model_page(
     points = operating_points(evidence.scored(), certificate.alpha, certificate.rho, own)
     acts = model.threshold_ < math.inf
     mistakes, n_mistakes = accepted_mistakes(model, rows)
-    bins = reliability_bins(evidence.confidence, ~evidence.wrong)
+    bins = reliability_bins(evidence.top_probability, ~evidence.wrong)
     history = _history(model)
     badge, _, verdict = wording.verdict(certificate, "the model", acts).partition(": ")
     return render(

@@ -101,13 +101,13 @@ def least_sure(model: SelectiveClassifier, rows: FoldRows) -> Numbers:
 
 def _listed(model: SelectiveClassifier, rows: FoldRows, chosen: NDArray[np.intp]) -> Numbers:
     evidence, classes = model.evidence_, model.classes_
-    learned = not np.array_equal(evidence.score, evidence.confidence)
+    learned = not np.array_equal(evidence.score, evidence.top_probability)
     columns = ["Row", "Predicted", "Truth", "Confidence", *(["Score"] if learned else [])]
     names = [] if rows.table is None else list(rows.table.columns[:MOST_COLUMNS])
     cells = []
     for i in chosen:
         cell = [str(rows.place[i]), str(classes[evidence.predicted[i]])]
-        cell += [str(classes[evidence.truth[i]]), f"{evidence.confidence[i]:.4f}"]
+        cell += [str(classes[evidence.truth[i]]), f"{evidence.top_probability[i]:.4f}"]
         if learned:
             cell.append(f"{evidence.score[i]:.4f}")
         if rows.table is not None:

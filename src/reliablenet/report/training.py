@@ -34,7 +34,7 @@ SHARES = ("Confident and wrong", "Gap of the surrogate")
 
 def history_charts(history: History) -> list[Chart]:
     """Return a chart of each aspect that has values; plain training has a loss alone."""
-    table = history.frame()
+    table = history.to_frame()
     constrained = bool((table["stage"] > 0).any())
     charts = []
     for title, unit, lines in PANELS:

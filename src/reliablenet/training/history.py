@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from reliablenet._colours import COLOURS
+from reliablenet._renamed import renamed_method
 from reliablenet.errors import InvalidDataError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -99,11 +100,13 @@ class History:
             )
         return f"The weights in use are those of epoch {self.chosen_epoch}."
 
-    def frame(self) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """Return one row an epoch, with the columns of `EpochRecord`."""
         import pandas as pd
 
         return pd.DataFrame([vars(record) for record in self.records])
+
+    frame = renamed_method("frame", "to_frame")
 
     def to_json(self) -> str:
         """Return all of it as strict JSON; NaN becomes null."""
@@ -160,7 +163,7 @@ class History:
             ) from error
         if not self.records:
             raise InvalidDataError("History.plot needs at least one epoch; got none.")
-        table = self.frame()
+        table = self.to_frame()
         warmup = int((table["stage"] == 0).sum())
         figure = Figure(figsize=(9, 6), layout="constrained")
         ((top_left, top_right), (bottom_left, bottom_right)) = figure.subplots(2, 2, sharex=True)

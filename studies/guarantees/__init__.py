@@ -1,0 +1,1 @@
+"""The promises of certificates, tried by simulation on sources whose truth is known."""

@@ -1,0 +1,1 @@
+"""How fast we are, as ratios of times taken side by side."""

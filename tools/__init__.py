@@ -1,0 +1,1 @@
+"""What keeps the project: scripts that no user needs."""

@@ -1,0 +1,66 @@
+"""Tables of the pages on speed, large data and several processes, from results/speed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from studies.runner import read_records
+from tools.docs.markdown import bold, record_table, sentence, table
+
+
+def certified_file() -> str:
+    """Return the memory that the certificate of a large file took."""
+    (found,) = read_records("speed", "stream")
+    megabytes = {"file": found["file_bytes"] / 1e6, "peak": found["peak_bytes"] / 1e6}
+    return sentence("certified_file", rows=found["rows"] / 1e6, **megabytes)
+
+
+def two_processes() -> str:
+    """Return the time of an epoch on two processes over that on one, by batch and width."""
+    return record_table(
+        {
+            "rows a process": lambda r: f"{r['batch']:,}",
+            "width": lambda r: f"{r['width']}",
+            "plain epoch": lambda r: f"{r['plain']:.2f}",
+            "constrained epoch": lambda r: f"{r['constrained']:.2f}",
+        },
+        read_records("speed", "distributed"),
+        left=(),
+    )
+
+
+def speed() -> str:
+    """Return the ratios of `make bench-speed`, with what each was to be."""
+    figures: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
+    for figure in read_records("speed", "ratios"):
+        by_threads = figures.setdefault((figure["name"], figure["target"]), {})
+        by_threads[figure["threads"]] = figure
+    rows = []
+    for (name, target), by_threads in figures.items():
+        cells = [f"{by_threads[n]['ratio']:.2f}" if n in by_threads else "" for n in (1, 2)]
+        met = [figure["met"] for figure in by_threads.values()]
+        verdict = "" if None in met else "met" if all(met) else bold("missed")
+        rows.append([name, *cells, target, verdict])
+    headings = ["what", "1 thread", "2 threads", "wanted", ""]
+    return table(headings, rows, left=("what", "wanted", ""))
+
+
+def steps_tried() -> str:
+    """Return how fast other ways to run a step are, as multiples of ours."""
+    one, two = read_records("speed", "steps_tried")
+    ways = {
+        "compiled_passes": "loss, forward and backward pass as one function under `torch.compile`",
+        "compiled_loss_and_optimiser": "autograd, with loss and optimiser under `torch.compile`",
+        "stacked_seeds": "five seeds stacked into one network (for each seed)",
+    }
+    rows = [[what, f"{one[name]:.2f}", f"{two[name]:.2f}"] for name, what in ways.items()]
+    found = table(["instead of our step", "1 thread", "2 threads"], rows)
+    return sentence("steps_tried", table=found, seconds_to_compile=one["seconds_to_compile"])
+
+
+PARTS = {
+    "certified_file": certified_file,
+    "speed": speed,
+    "steps_tried": steps_tried,
+    "two_processes": two_processes,
+}
