@@ -116,6 +116,7 @@ def epochs_in_our_loop(with_constraint: bool) -> Callable[[], object]:
         seed=0,
         m1=M1,
         m2=M2,
+        augment=None,
     )
     rows, selection = adult()
     run = Run(new_network(rows), rows, selection, settings)
@@ -297,7 +298,7 @@ def measure(figures: Callable[[], Iterator[Figure]], threads: int) -> list[dict[
 
 def blocks() -> list[Block]:
     """Return the parts at one and, where torch is at work, at two threads; other machines and versions are others."""
-    made = {"versions": {name: version(name) for name in PACKAGES}}
+    made: dict[str, Any] = {"versions": {name: version(name) for name in PACKAGES}}
     made |= {"python": platform.python_version(), "machine": platform.machine()}
     return [
         Block.once({"part": part, "threads": count} | made, partial(measure, figures, count))

@@ -51,8 +51,9 @@ def values(store: Any, runs: pd.DataFrame, profile: Profile) -> dict[str, Any]:
 
 def reproduced(store: Any, profile: Profile) -> str:
     """Return for each dataset which of the paper's figures for ReliableNet came out."""
+    numbers: Any = agreement(store, profile).numbers
     lines = []
-    for plan, rows in agreement(store, profile).numbers.groupby("dataset", sort=False):
+    for plan, rows in numbers.groupby("dataset", sort=False):
         far = rows[rows["distance"] > 2]
         near = rows[rows["distance"] <= 2]["measure"]
         misses = [
@@ -69,7 +70,7 @@ def why_not(runs: pd.DataFrame, mean: Any, profile: Profile) -> dict[str, Any]:
     courses = pd.DataFrame(
         [_course(plan, seed, profile) for plan in TRAINED for seed in profile.seeds]
     )
-    shown = courses.groupby("plan", sort=False).agg(["mean"]).droplevel(1, axis=1)
+    shown: Any = courses.groupby("plan", sort=False).agg(["mean"]).droplevel(1, axis=1)
     headings = {
         "multiplier, highest": "{:.1f}",
         "surrogate within alpha from epoch": "{:.0f}",
@@ -142,8 +143,9 @@ def contradictions(mean: Any) -> dict[str, Any]:
 def what_helps(store: Any, runs: pd.DataFrame, profile: Profile) -> dict[str, Any]:
     """Return, by certified throughput, what constrained training adds and what does not."""
     better: dict[str, list[str]] = {"erm": [], "erm_early": [], "boosting": []}
+    numbers: Any = ranking(store, profile).numbers
     lines = []
-    for plan, rows in ranking(store, profile).numbers.groupby("dataset", sort=False):
+    for plan, rows in numbers.groupby("dataset", sort=False):
         granted = _granted(runs, plan)
         ours = max(
             ("reliablenet+certified", "reliablenet_last+certified"), key=lambda m: granted[m].mean()
