@@ -9,7 +9,7 @@ from reliablenet.datasets import SyntheticBand
 
 
 def main() -> None:
-    band = SyntheticBand(seed=0)
+    band = SyntheticBand(random_state=0)
     past, held_out = band.sample(5000), band.sample(3000)
     model = HistGradientBoostingClassifier(random_state=0).fit(past.X, past.y)
 

@@ -16,7 +16,7 @@ def tensors(fold: Fold) -> tuple[Tensor, Tensor]:
 
 def main() -> None:
     torch.manual_seed(0)
-    folds = SyntheticBand(seed=0).folds()
+    folds = SyntheticBand(random_state=0).folds()
     X, y = tensors(folds.train)
     network = nn.Sequential(nn.Linear(10, 64), nn.ReLU(), nn.Linear(64, 2))
     optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)

@@ -7,6 +7,7 @@ from reliablenet import (
     errors as errors,
     methods as methods,
     metrics as metrics,
+    modelfile as modelfile,
     report as report,
     risk as risk,
     tables as tables,

@@ -92,7 +92,7 @@ def as_array(values: Any, name: str = "X") -> NDArray[Any]:
         return np.asarray(values)
     except (TypeError, ValueError) as error:  # rows of unequal length, a sparse tensor
         raise InvalidDataError(
-            f"`{name}` must be an array; got a {type(values).__name__} that is none: {error}"
+            f"`{name}` must be an array; got a {type(values).__name__} that cannot become one: {error}"
         ) from None
 
 

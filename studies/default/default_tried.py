@@ -21,10 +21,10 @@ import reliablenet as rn
 from reliablenet.datasets import load_dataset
 from reliablenet.methods.architectures import Architecture
 from reliablenet.tables import PiecewiseEncoder, TabularEncoder
-from reliablenet.training import BatchEnsemble, run, tabular
-from reliablenet.training.descent import ClippedAdam
+from reliablenet.training import BatchEnsemble, loop, tabular
+from reliablenet.training.kernels import ClippedAdam
 from reliablenet.training.objective import Objective
-from reliablenet.training.schedule import Schedule
+from reliablenet.training.schedule import BaseSchedule
 from studies.default.fitting import ALPHAS, SEEDS, certified_throughput, quietly
 from studies.runner import Block, Study
 
@@ -119,9 +119,9 @@ class Changed(rn.ReliableClassifier):
     def _objective(self) -> Objective:
         return Smoothed() if self.change.startswith("label") else super()._objective()
 
-    def _schedule(self) -> Schedule:
-        full = super()._schedule()  # the constraint is not needed with a certified threshold
-        return Schedule.erm(full.warmup_epochs, full.patience)
+    def _schedule(self) -> BaseSchedule:
+        # the constraint is not needed with a certified threshold
+        return replace(super()._schedule(), max_stages=0)
 
     def _architecture(self) -> Architecture:
         named = super()._architecture()
@@ -147,7 +147,7 @@ def try_change(name: str, seed: int, alpha: float, change: str) -> tuple[float, 
     folds = load_dataset(name, seed).folds
     optimiser: Any = CosineAdam if change.startswith("cosine") else ClippedAdam
     CosineAdam.total = COSINE_EPOCHS * math.ceil(len(folds.train) / 256)
-    run.ClippedAdam = optimiser  # type: ignore[attr-defined]
+    loop.ClippedAdam = optimiser  # type: ignore[attr-defined]
     model = Changed(alpha=alpha, change=change, random_state=seed, verbose=False)
     began = time.process_time()
     model.fit(

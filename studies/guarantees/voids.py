@@ -197,7 +197,7 @@ def _fitted(
         rule.fit(X, y, groups=groups)
     new = band.sample(fresh)
     if jitter:
-        random = np.random.default_rng(band.seed + 1)
+        random = np.random.default_rng(band.random_state + 1)
         new = Fold(new.X + jitter * random.standard_normal(new.X.shape), new.y)
     return outcome(rule.estimator_, rule.certificate_, new)
 

@@ -27,7 +27,8 @@ from reliablenet.metrics import evaluate, risk_coverage_curve
 from reliablenet.risk.surrogate import M1, M2
 from reliablenet.tables import TabularEncoder
 from reliablenet.training import Objective, Rows, Schedule, train
-from reliablenet.training.run import Run, Settings
+from reliablenet.training.loop import Run, Settings
+from reliablenet.training.schedule import BaseSchedule
 from studies.runner import ROOT, Block, Study
 from studies.speed.peers import (
     ALPHA,
@@ -87,7 +88,7 @@ def adult() -> tuple[Rows, Rows]:
     return train_rows, selection
 
 
-def our_fit(schedule: Schedule, rows: Rows, selection: Rows) -> None:
+def our_fit(schedule: BaseSchedule, rows: Rows, selection: Rows) -> None:
     train(
         new_network(rows),
         rows,
@@ -204,7 +205,7 @@ def decisions() -> Iterator[Figure]:
 
 def comparison() -> Iterator[Figure]:
     """`compare` of four networks in one process and in two."""
-    rows = SyntheticBand(seed=0).sample(4000)
+    rows = SyntheticBand(random_state=0).sample(4000)
 
     def run(n_jobs: int) -> None:
         with warnings.catch_warnings():
@@ -217,7 +218,7 @@ def comparison() -> Iterator[Figure]:
 
 
 def band_rows(n: int) -> Rows:
-    fold = SyntheticBand(seed=0).sample(n)
+    fold = SyntheticBand(random_state=0).sample(n)
     return Rows(torch.tensor(fold.X, dtype=torch.float32), torch.tensor(fold.y))
 
 
@@ -230,7 +231,7 @@ def sizes() -> Iterator[Figure]:
     folds = [band_rows(n) for n in SIZES]
     tables = [calibrated(n) for n in SIZES]
 
-    def fit(rows: Rows, schedule: Schedule) -> Callable[[], None]:
+    def fit(rows: Rows, schedule: BaseSchedule) -> Callable[[], None]:
         return lambda: our_fit(schedule, rows, selection)
 
     def certify(proba: np.ndarray, y: np.ndarray) -> Callable[[], object]:

@@ -6,10 +6,10 @@ import reliablenet as rn
 from reliablenet.bench.ablations import PARTS, AblatedClassifier
 from reliablenet.datasets import SyntheticBand
 from reliablenet.tables import PiecewiseEncoder
-from reliablenet.training.schedule import Schedule
+from reliablenet.training.schedule import AdaptiveSchedule
 
-SHORT = Schedule(warmup_epochs=2, epochs_per_stage=2, max_stages=1, patience=1)
-BAND = SyntheticBand(seed=0).sample(2000)
+SHORT = AdaptiveSchedule(warmup_epochs=2, epochs_per_stage=2, patience=1)
+BAND = SyntheticBand(random_state=0).sample(2000)
 
 
 def traits(model):

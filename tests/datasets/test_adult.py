@@ -18,7 +18,7 @@ EDUCATION = (
 @pytest.fixture(scope="module")
 def dataset(needs_files):
     needs_files(*PATHS)
-    return adult.load(seed=0)
+    return adult.load(random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -99,8 +99,8 @@ def test_groups_are_the_women_by_rising_education(dataset):
 def test_a_seed_gives_the_same_rows_on_any_machine_and_another_seed_others(dataset, rows_hash):
     expected = "4f95bc0bc5c1dcace658f6ab6c226f8e0ee166a0edb1c75a1dcaa847e2c119a5"
     assert rows_hash(dataset) == expected
-    assert rows_hash(adult.load(seed=0)) == expected
-    other = adult.load(seed=37)
+    assert rows_hash(adult.load(random_state=0)) == expected
+    other = adult.load(random_state=37)
     assert not np.array_equal(other.folds.train.X.index, dataset.folds.train.X.index)
 
 
@@ -113,7 +113,7 @@ def test_nothing_outside_the_training_fold_touches_preprocessing(dataset, monkey
         table.loc[others, name] = "unheard of" if text else 99_999_999
     monkeypatch.setattr(adult, "read", lambda: (table, y))
     monkeypatch.setattr(adult, "_by_education", lambda women: {})
-    changed = adult.load(seed=0)
+    changed = adult.load(random_state=0)
     assert (changed.folds.certification.X["age"] == 99_999_999).all()
     before, after = (
         TabularEncoder().fit(rows).transform(rows)

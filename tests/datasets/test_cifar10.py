@@ -70,7 +70,7 @@ def install(tmp_path, monkeypatch):
 @pytest.fixture
 def small(install, batches):
     install(batches)
-    return load(seed=0)
+    return load(random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -154,12 +154,12 @@ def test_the_bits_of_seed_0_are_known(small):
 
 def test_a_part_of_the_images_is_stratified_and_comes_in_the_same_shares(install, batches):
     install(batches)
-    dataset = load(seed=0, images=200)
+    dataset = load(random_state=0, images=200)
     assert [len(fold) for fold in in_order(dataset)] == [140, 30, 30]
     assert np.bincount(dataset.folds.train.y).tolist() == [14] * 10
     assert len(dataset.test) == 100
     with pytest.raises(InvalidParameterError, match=r"`images` of .* must be at most 500"):
-        load(seed=0, images=501)
+        load(random_state=0, images=501)
 
 
 # Normalisation
@@ -174,7 +174,7 @@ def test_the_training_fold_has_mean_0_and_deviation_1_in_every_channel(small):
 
 def test_only_images_of_the_training_fold_decide_the_normalisation(install, batches):
     install(batches)
-    before = load(seed=0)
+    before = load(random_state=0)
     used = {image.tobytes() for image in restore(before.folds.train.X, before.info)}
     changed = {}
     for name, content in batches.items():
@@ -184,7 +184,7 @@ def test_only_images_of_the_training_fold_decide_the_normalisation(install, batc
                 record[1:] = 255
         changed[name] = records.tobytes()
     install(changed, folder="changed")
-    after = load(seed=0)
+    after = load(random_state=0)
     assert after.info == before.info
     assert np.array_equal(after.folds.train.X, before.folds.train.X)
     for fold in (after.folds.selection, after.folds.certification, after.test):
@@ -266,7 +266,7 @@ def test_archives_and_unpacked_files_give_the_same_arrays(install, batches):
     loaded = []
     for place in PLACES:
         install(batches, place, folder=place)
-        loaded.append(load(seed=0))
+        loaded.append(load(random_state=0))
     for other in loaded[1:]:
         for one, two in zip(in_order(loaded[0]), in_order(other), strict=True):
             assert np.array_equal(one.X, two.X)
@@ -289,14 +289,14 @@ def test_an_altered_batch_is_refused_by_name(install, batches, place, name, monk
     genuine = {key: hashlib.sha256(content).hexdigest() for key, content in batches.items()}
     monkeypatch.setattr(cifar10, "MEMBERS", genuine)
     with pytest.raises(DataFileError, match=rf"{name}.*SHA-256"):
-        load(seed=0)
+        load(random_state=0)
 
 
 def test_a_missing_batch_is_named(install, batches):
     folder = install(batches, "unpacked")
     (folder / PLACES["unpacked"] / "data_batch_3.bin").unlink()
     with pytest.raises(DataFileError, match=r"data_batch_3.bin.*cs\.toronto\.edu"):
-        load(seed=0)
+        load(random_state=0)
 
 
 @pytest.mark.parametrize("place", ["tar.gz", "tar.xz"])
@@ -304,7 +304,7 @@ def test_a_truncated_archive_is_refused_by_name(install, batches, place):
     archive = install(batches, place) / PLACES[place]
     archive.write_bytes(archive.read_bytes()[:100_000])
     with pytest.raises(DataFileError, match=rf"cifar-10-binary\.{place} is damaged"):
-        load(seed=0)
+        load(random_state=0)
 
 
 # The real files
@@ -321,7 +321,7 @@ def test_cifar10_has_1000_images_a_class_in_the_test_split_and_5000_in_the_other
 def test_cifar10_has_its_known_means_and_deviations_and_folds(real, monkeypatch):
     source, batches = real
     monkeypatch.setattr(cifar10, "_read_batches", lambda: (source, dict(batches)))
-    dataset = load(seed=0, images=10_000)
+    dataset = load(random_state=0, images=10_000)
     assert [len(fold) for fold in in_order(dataset)] == [7000, 1500, 1500]
     assert np.bincount(dataset.folds.train.y).tolist() == [700] * 10
     assert len(dataset.test) == 10_000

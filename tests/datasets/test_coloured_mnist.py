@@ -57,7 +57,7 @@ def folder(tmp_path, monkeypatch):
 def real(needs_files):
     """A tenth of MNIST."""
     needs_files(*PATHS)
-    return load(seed=0, images=6000)
+    return load(random_state=0, images=6000)
 
 
 def in_order(dataset):
@@ -210,7 +210,7 @@ def test_images_do_not_depend_on_how_many_are_painted_at_a_time(monkeypatch):
 
 
 def test_folds_shift_sweep_and_test_have_their_sizes_shapes_and_labels(folder):
-    dataset = load(seed=0)
+    dataset = load(random_state=0)
     assert [len(fold) for fold in in_order(dataset)] == [420, 90, 90]
     others = [dataset.test, dataset.shifts["correlation 0.1"], *dataset.sweeps.values()]
     assert [len(fold) for fold in others] == [200] * 11
@@ -227,7 +227,7 @@ def test_folds_shift_sweep_and_test_have_their_sizes_shapes_and_labels(folder):
 
 
 def test_every_training_image_is_in_exactly_one_fold(folder):
-    clean = load(seed=3, correlation=1.0, weakening=PLAIN)
+    clean = load(random_state=3, correlation=1.0, weakening=PLAIN)
     grey = np.concatenate([fold.X.max(axis=1) for fold in in_order(clean)])
     seen = sorted(image.tobytes() for image in np.rint(grey * 255).astype(np.uint8))
     assert seen == sorted(image.tobytes() for image in draw_digits(600, 0)[0])
@@ -244,7 +244,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_others(folder):
 
 
 def test_the_shift_and_the_sweep_give_the_same_images_each_time(folder):
-    dataset = load(seed=0)
+    dataset = load(random_state=0)
     for level in (0.5, 0.1):
         assert np.array_equal(dataset.sweeps[level].X, dataset.sweeps[level].X)
     assert np.array_equal(dataset.sweeps[0.9].X, dataset.test.X)
@@ -254,14 +254,14 @@ def test_the_shift_and_the_sweep_give_the_same_images_each_time(folder):
 
 
 def test_the_correlation_is_that_of_folds_and_test_and_not_of_the_shift(folder):
-    usual, uncoloured = load(seed=0), load(seed=0, correlation=0.1)
+    usual, uncoloured = load(random_state=0), load(random_state=0, correlation=0.1)
     assert np.array_equal(uncoloured.test.X, usual.sweeps[0.1].X)
     assert np.array_equal(uncoloured.sweeps[0.9].X, usual.sweeps[0.9].X)
     assert not np.array_equal(uncoloured.folds.train.X, usual.folds.train.X)
 
 
 def test_a_part_of_the_images_is_stratified_and_comes_in_the_same_shares(folder):
-    dataset = load(seed=0, images=200)
+    dataset = load(random_state=0, images=200)
     assert [len(fold) for fold in in_order(dataset)] == [140, 30, 30]
     assert [np.bincount(fold.y).tolist() for fold in in_order(dataset)] == [
         [14] * 10,
@@ -284,7 +284,7 @@ def test_a_part_of_the_images_is_stratified_and_comes_in_the_same_shares(folder)
 )
 def test_settings_outside_their_domain_are_refused(folder, settings, message):
     with pytest.raises(InvalidParameterError, match=message):
-        load(seed=0, **settings)
+        load(random_state=0, **settings)
 
 
 @pytest.mark.parametrize(
@@ -306,17 +306,17 @@ def test_a_truncated_file_is_refused_by_name(folder, path):
     content = (folder / path).read_bytes()
     (folder / path).write_bytes(content[: len(content) // 2])
     with pytest.raises(DataFileError, match=path):
-        load(seed=0)
+        load(random_state=0)
 
 
 def test_another_file_under_the_right_name_is_refused(folder):
     (folder / PATHS[0]).write_bytes((folder / PATHS[2]).read_bytes())
     with pytest.raises(DataFileError, match="SHA-256"):
-        load(seed=0)
+        load(random_state=0)
 
 
 def test_the_folder_of_torchvision_will_do(folder, monkeypatch):
-    expected = load(seed=0).test
+    expected = load(random_state=0).test
     (folder / "mnist").rename(folder / "moved")
     (folder / "MNIST").mkdir()
     (folder / "moved").rename(folder / "MNIST/raw")
@@ -325,7 +325,7 @@ def test_the_folder_of_torchvision_will_do(folder, monkeypatch):
         for file, original in zip(coloured_mnist.FILES, ORIGINAL_FILES, strict=True)
     ]
     monkeypatch.setattr(coloured_mnist, "FILES", files)
-    assert np.array_equal(load(seed=0).test.X, expected.X)
+    assert np.array_equal(load(random_state=0).test.X, expected.X)
 
 
 # The real files

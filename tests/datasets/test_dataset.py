@@ -53,7 +53,8 @@ def test_fold_sizes_budget_and_seed_are_those_asked_for(loans):
     )
     assert wide < narrow
     first, again, other = (
-        Dataset.from_frame(loans, "default", seed=seed).folds.train.X.index for seed in (1, 1, 2)
+        Dataset.from_frame(loans, "default", random_state=seed).folds.train.X.index
+        for seed in (1, 1, 2)
     )
     assert first.equals(again)
     assert not first.equals(other)
@@ -182,7 +183,7 @@ def test_the_callers_table_stays_as_it_was(loans):
         ({"groups": {"old": "age > 99"}}, r"`groups` .* hold rows .* got \['old'\]"),
         ({"groups": {"old": "age >"}}, r"`groups` .* be a query .* got 'age >'"),
         ({"groups": {}}, r"`groups` .* hold rows .* got \{\}"),
-        ({"seed": -1}, r"`seed` of Dataset.from_frame"),
+        ({"random_state": -1}, r"`random_state` of Dataset.from_frame"),
         ({"fold_sizes": (0.5, 0.5)}, r"`fold_sizes`"),
     ],
 )

@@ -17,7 +17,7 @@ PATHS = ("german/german.data",)
 @pytest.fixture(scope="module")
 def dataset(needs_files):
     needs_files(*PATHS)
-    return german_credit.load(seed=0)
+    return german_credit.load(random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -80,8 +80,8 @@ def test_groups_include_their_lower_end_and_leave_out_those_below_20(dataset):
 def test_a_seed_gives_the_same_rows_on_any_machine_and_another_seed_others(dataset, rows_hash):
     expected = "30de53fe16a0e93525811807fe7becef6916576950e58d73374f33e26810d9be"
     assert rows_hash(dataset) == expected
-    assert rows_hash(german_credit.load(seed=0)) == expected
-    assert rows_hash(german_credit.load(seed=37)) != expected
+    assert rows_hash(german_credit.load(random_state=0)) == expected
+    assert rows_hash(german_credit.load(random_state=37)) != expected
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def changed(dataset, monkeypatch):
     table["purpose"] = table["purpose"].astype(object)
     table.loc[rows, "purpose"] = "moon landing"
     monkeypatch.setattr(german_credit, "read", lambda: (table, y))
-    return german_credit.load(seed=0)
+    return german_credit.load(random_state=0)
 
 
 def test_preprocessing_sees_neither_certification_fold_nor_shift(dataset, changed):

@@ -15,39 +15,41 @@ FOUR_STANDARD_ERRORS = 4 * 0.5 / np.sqrt(MILLION)  # of a share of a million row
 @pytest.fixture(scope="module")
 def million():
     """A band with a million rows: their distance to the boundary and whether the label agrees."""
-    band = SyntheticBand(seed=0)
+    band = SyntheticBand(random_state=0)
     fold = band.sample(MILLION)
     distance = fold.X @ band.direction
     return band, distance, (distance > 0) == fold.y
 
 
 def test_folds_have_the_papers_row_counts_and_dimension():
-    folds = SyntheticBand(seed=0).folds()
+    folds = SyntheticBand(random_state=0).folds()
     shapes = [fold.X.shape for fold in (folds.train, folds.selection, folds.certification)]
     assert shapes == [(5000, 10), (1500, 10), (3000, 10)]
 
 
 def test_folds_share_no_row():
-    folds = SyntheticBand(seed=0).folds()
+    folds = SyntheticBand(random_state=0).folds()
     rows = np.concatenate([folds.train.X, folds.selection.X, folds.certification.X])
     assert len(np.unique(rows, axis=0)) == len(rows)
 
 
 def test_the_same_seed_draws_the_same_rows_and_another_seed_others():
-    first, again, other = (SyntheticBand(seed=seed).folds().selection for seed in (37, 37, 42))
+    first, again, other = (
+        SyntheticBand(random_state=seed).folds().selection for seed in (37, 37, 42)
+    )
     assert np.array_equal(first.X, again.X)
     assert np.array_equal(first.y, again.y)
     assert not np.array_equal(first.X, other.X)
 
 
 def test_the_direction_is_a_unit_vector_that_depends_on_the_seed():
-    first, other = SyntheticBand(seed=0).direction, SyntheticBand(seed=1).direction
+    first, other = SyntheticBand(random_state=0).direction, SyntheticBand(random_state=1).direction
     assert np.linalg.norm(first) == pytest.approx(1.0, abs=1e-12)
     assert abs(first @ other) < 0.99
 
 
 def test_features_are_normal_with_the_scale_asked_for():
-    X = SyntheticBand(seed=0, scale=3.0).sample(100_000).X
+    X = SyntheticBand(random_state=0, scale=3.0).sample(100_000).X
     np.testing.assert_allclose(X.mean(axis=0), 0.0, atol=0.05)
     np.testing.assert_allclose(np.cov(X.T), 9.0 * np.eye(10), atol=0.2)
 
@@ -60,7 +62,7 @@ def test_labels_are_coin_tosses_inside_the_band_and_certain_outside(million):
 
 
 def test_a_wider_band_can_be_drawn_from_the_same_source():
-    band = SyntheticBand(seed=0, gamma=0.1)
+    band = SyntheticBand(random_state=0, gamma=0.1)
     fold = band.sample(20_000, gamma=0.7)
     distance = fold.X @ band.direction
     agrees = (distance > 0) == fold.y
@@ -111,14 +113,17 @@ def test_a_budget_outside_0_1_is_refused():
 
 
 def test_loaded_folds_are_those_of_the_generator_to_the_bit():
-    loaded, drawn = synthetic_band.load(seed=37).folds, SyntheticBand(seed=37).folds()
+    loaded, drawn = (
+        synthetic_band.load(random_state=37).folds,
+        SyntheticBand(random_state=37).folds(),
+    )
     for name, fold in vars(drawn).items():
         assert getattr(loaded, name).X.tobytes() == fold.X.tobytes()
         assert getattr(loaded, name).y.tobytes() == fold.y.tobytes()
 
 
 def test_shift_and_sweep_have_the_papers_levels_and_rows():
-    dataset = synthetic_band.load(seed=0)
+    dataset = synthetic_band.load(random_state=0)
     assert list(dataset.shifts) == ["gamma 0.7"]
     assert list(dataset.sweeps) == [0.1, 0.3, 0.5, 0.7, 0.9, 1.1, 1.3]
     folds = [*dataset.shifts.values(), *dataset.sweeps.values()]
@@ -126,25 +131,25 @@ def test_shift_and_sweep_have_the_papers_levels_and_rows():
 
 
 def test_a_level_is_the_same_alone_or_with_others_and_whatever_was_drawn_before():
-    dataset = synthetic_band.load(seed=0)
-    band = SyntheticBand(seed=0, gamma=0.2)
+    dataset = synthetic_band.load(random_state=0)
+    band = SyntheticBand(random_state=0, gamma=0.2)
     band.sample(17)
     for gamma, fold in dataset.sweeps.items():
-        alone = synthetic_band.load(seed=0, shift_gamma=gamma).shifts[f"gamma {gamma:g}"]
+        alone = synthetic_band.load(random_state=0, shift_gamma=gamma).shifts[f"gamma {gamma:g}"]
         for other in (alone, band.level(gamma)):
             assert np.array_equal(other.X, fold.X)
             assert np.array_equal(other.y, fold.y)
 
 
 def test_levels_share_no_row_with_each_other_or_with_the_folds():
-    dataset = synthetic_band.load(seed=0)
+    dataset = synthetic_band.load(random_state=0)
     folds = [*vars(dataset.folds).values(), *dataset.sweeps.values()]
     rows = np.concatenate([fold.X for fold in folds])
     assert len(np.unique(rows, axis=0)) == len(rows) == 9500 + 7 * 3000
 
 
 def test_levels_change_the_labels_inside_their_band_only_and_keep_the_direction():
-    dataset = synthetic_band.load(seed=0)
+    dataset = synthetic_band.load(random_state=0)
     direction = SyntheticBand(**dataset.info["generator"]).direction
     for gamma, fold in dataset.sweeps.items():
         distance = fold.X @ direction
@@ -155,7 +160,7 @@ def test_levels_change_the_labels_inside_their_band_only_and_keep_the_direction(
 
 
 def test_a_seed_draws_the_same_levels_on_any_machine_and_another_seed_others():
-    first, again, other = (synthetic_band.load(seed=seed) for seed in (0, 0, 37))
+    first, again, other = (synthetic_band.load(random_state=seed) for seed in (0, 0, 37))
     digest = hashlib.sha256()
     for fold in (*vars(first.folds).values(), *first.sweeps.values()):
         rounded = np.round(fold.X, 6) + 0.0  # the last bits of a logarithm may differ
@@ -166,7 +171,7 @@ def test_a_seed_draws_the_same_levels_on_any_machine_and_another_seed_others():
 
 
 def test_the_figures_plane_can_be_loaded():
-    plane = synthetic_band.load(seed=0, dimension=2, gamma=0.9)
+    plane = synthetic_band.load(random_state=0, dimension=2, gamma=0.9)
     assert plane.folds.certification.X.shape == (3000, 2)
     assert plane.sweeps[0.9].X.shape == (3000, 2)
     generator = SyntheticBand(**plane.info["generator"])

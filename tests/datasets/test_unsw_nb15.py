@@ -18,7 +18,7 @@ SMALL, LARGE = 82_332, 175_341
 @pytest.fixture(scope="module")
 def dataset(needs_files):
     needs_files(*PATHS)
-    return unsw_nb15.load(seed=0, partitions="small")
+    return unsw_nb15.load(random_state=0, partitions="small")
 
 
 @pytest.fixture(scope="module")
@@ -100,8 +100,8 @@ def test_groups_are_the_attacks_of_each_unseen_family_alone(dataset, table):
 def test_a_seed_gives_the_same_rows_on_any_machine_and_another_seed_others(dataset, rows_hash):
     expected = "68fbfb4063c74edabd130d9879c3f5ddf528b7b4f2d6715663eb55fe2ccb7333"
     assert rows_hash(dataset) == expected
-    assert rows_hash(unsw_nb15.load(seed=0, partitions="small")) == expected
-    other = unsw_nb15.load(seed=37, partitions="small")
+    assert rows_hash(unsw_nb15.load(random_state=0, partitions="small")) == expected
+    other = unsw_nb15.load(random_state=37, partitions="small")
     assert not np.array_equal(other.folds.train.X.index, dataset.folds.train.X.index)
     assert not np.array_equal(
         other.shifts["unseen attacks"].X.index, dataset.shifts["unseen attacks"].X.index
@@ -114,7 +114,7 @@ def test_nothing_outside_the_training_fold_touches_preprocessing(dataset, table,
     altered.loc[others, "dur"] = 1e9
     altered.loc[others, "proto"] = "pigeon"
     monkeypatch.setattr(unsw_nb15, "read", lambda partitions: (altered, {}))
-    changed = unsw_nb15.load(seed=0)
+    changed = unsw_nb15.load(random_state=0)
     assert (changed.folds.certification.X["proto"] == "pigeon").all()
     before, after = (
         TabularEncoder().fit(rows).transform(rows)
@@ -148,14 +148,14 @@ TESTING, TRAINING = "UNSW_NB15_testing-set.csv", "UNSW_NB15_training-set.csv"
 def test_partitions_are_told_apart_by_their_rows_whatever_their_names(data_folder, small, large):
     (data_folder / small).write_bytes(fake_partition(SMALL))
     (data_folder / f"{large}.gz").write_bytes(gzip.compress(fake_partition(LARGE), 1))
-    both = unsw_nb15.load(seed=0)
+    both = unsw_nb15.load(random_state=0)
     assert both.info["partitions"] == [SMALL, LARGE]
     assert list(both.info["files"]) == [f"unsw_nb15/{small}", f"unsw_nb15/{large}.gz"]
     assert both.info["rows"] == sum(len(fold) for fold in all_folds(both)) == 257_673
     assert len(both.shifts["unseen attacks"]) == 18_600 + 5_178 + 15_500
     joined = pd.concat([fold.X["dur"] for fold in all_folds(both)]).sort_index()
     assert np.array_equal(joined, np.repeat([SMALL, LARGE], [SMALL, LARGE]))
-    alone = unsw_nb15.load(seed=0, partitions="small")
+    alone = unsw_nb15.load(random_state=0, partitions="small")
     assert alone.info["partitions"] == [SMALL]
     assert set(alone.folds.train.X["dur"]) == {SMALL}
 

@@ -110,7 +110,7 @@ def start(tmp_path) -> Iterator[Callable[..., Command]]:
 def tables(tmp_path_factory) -> Path:
     """A folder with a small table, a large one, rows without labels, and a profile for bench."""
     folder = tmp_path_factory.mktemp("tables")
-    band = SyntheticBand(seed=0)
+    band = SyntheticBand(random_state=0)
     for name, n in (("small", 300), ("large", 60_000)):
         rows = band.sample(n)
         lines = [",".join([*(f"x{i}" for i in range(rows.X.shape[1])), "y"])]

@@ -18,7 +18,7 @@ import reliablenet as rn
 from reliablenet.bench import load_profile
 from reliablenet.datasets import SyntheticBand
 from reliablenet.datasets.archives import read_members
-from reliablenet.methods.archive import seal, sha256
+from reliablenet.modelfile.archive import seal, sha256
 from reliablenet.report import comparison_page, model_page
 from reliablenet.tables import text
 from reliablenet.tables.files import read_table
@@ -136,7 +136,7 @@ def test_a_line_larger_than_memory_is_refused(tmp_path, monkeypatch) -> None:
 
 @pytest.fixture(scope="module")
 def wrapped(tmp_path_factory) -> Path:
-    band = SyntheticBand(seed=0).sample(300)
+    band = SyntheticBand(random_state=0).sample(300)
     model = rn.CertifiedThreshold(GaussianNB(), alpha=0.4, random_state=0).fit(band.X, band.y)
     return model.save(tmp_path_factory.mktemp("wrapped") / "m.rnet")
 
@@ -223,7 +223,7 @@ def test_a_profile_names_no_folder_outside_of_the_results(name, where, tmp_path)
 
 def test_names_notes_failures_and_fingerprints_are_text_in_a_page(wrapped) -> None:
     evil, shown = "<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"
-    band = SyntheticBand(seed=0).sample(300)
+    band = SyntheticBand(random_state=0).sample(300)
     found = rn.compare(
         *(band.X, band.y, 0.4),
         methods={evil: rn.CertifiedThreshold(GaussianNB())},

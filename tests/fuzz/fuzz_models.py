@@ -19,9 +19,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 
 import reliablenet as rn
 from reliablenet.datasets import SyntheticBand
-from reliablenet.methods.archive import SEAL, SEAL_LENGTH, seal, sha256
+from reliablenet.modelfile.archive import SEAL, SEAL_LENGTH, seal, sha256
 
-BAND = SyntheticBand(seed=0).sample(500)
+BAND = SyntheticBand(random_state=0).sample(500)
 MUTATIONS = 200  # of each model
 DIRECTORY = b"PK\x01\x02"  # where the list of an archive's members begins
 WORDS = [b"null", b"-1", b"1e999", b"[]", b"{}", b'"\\u0000"', b"99999999999", b"\xff" * 8]

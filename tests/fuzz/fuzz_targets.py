@@ -624,6 +624,11 @@ def schedule(random: Random) -> Arguments:
     }
 
 
+def adaptive_schedule(random: Random) -> Arguments:
+    more = {"warmup_epochs": int(random.randint(1, 9)), "patience": int(random.randint(1, 9))}
+    return schedule(random) | more
+
+
 def usable(schedule: Any) -> None:
     assert isinstance(schedule.epochs, int)
     assert schedule.epochs >= 0
@@ -642,6 +647,7 @@ def train_briefly(X: Any, y: Any, **settings: Any) -> Any:
 TRAINING = {
     "JCWConstraint": Target(constrain, constraint, None, real),
     "Schedule": Target(rn.training.Schedule, schedule, None, usable),
+    "AdaptiveSchedule": Target(training.AdaptiveSchedule, adaptive_schedule, None, usable),
     "Optimisation": Target(
         training.Optimisation,
         lambda r: {
@@ -716,7 +722,7 @@ def settings(random: Random, **more: Any) -> Arguments:
 
 
 def fitted() -> Any:
-    band = SyntheticBand(seed=0, dimension=3).sample(200)
+    band = SyntheticBand(random_state=0, dimension=3).sample(200)
     return rn.CertifiedThreshold(LogisticRegression(), alpha=0.4, random_state=0).fit(
         band.X, band.y
     )

@@ -18,12 +18,12 @@ import reliablenet as rn
 from reliablenet.datasets import SyntheticBand
 from reliablenet.training import Network
 
-DRAW = SyntheticBand(seed=0)
+DRAW = SyntheticBand(random_state=0)
 BAND, FRESH = DRAW.sample(1500), DRAW.sample(1000)
 
 each = pytest.mark.parametrize("kind", ABSTAINING)
 quiet = pytest.mark.filterwarnings(
-    *(f"ignore::reliablenet.{c.__name__}" for c in EXPECTED_WARNINGS)
+    *(f"ignore::reliablenet.errors.{c.__name__}" for c in EXPECTED_WARNINGS)
 )
 
 

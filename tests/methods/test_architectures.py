@@ -10,9 +10,9 @@ from torch.utils.data import TensorDataset
 import reliablenet as rn
 from reliablenet.methods.architectures import ARCHITECTURES, build_network, find_architecture
 from reliablenet.tables import PiecewiseEncoder, TabularEncoder
-from reliablenet.training import Optimisation, mlp
+from reliablenet.training import AdaptiveSchedule, Optimisation, mlp
 
-SHORT = rn.training.Schedule(warmup_epochs=3, epochs_per_stage=2, max_stages=1, patience=1)
+SHORT = AdaptiveSchedule(warmup_epochs=3, epochs_per_stage=2, patience=1)
 
 
 def images_of(n, seed=0):

@@ -12,7 +12,7 @@ from torch import nn
 import reliablenet as rn
 from reliablenet.datasets import SyntheticBand
 
-BAND = SyntheticBand(seed=0).sample(400)
+BAND = SyntheticBand(random_state=0).sample(400)
 X, Y = BAND.X, BAND.y
 QUICK = {"schedule": rn.training.Schedule(warmup_epochs=1, epochs_per_stage=1, max_stages=1)}
 

@@ -10,7 +10,7 @@ from sklearn.callback import ProgressBar
 import reliablenet as rn
 from reliablenet.datasets import SyntheticBand
 
-BAND = SyntheticBand(seed=0).sample(600)
+BAND = SyntheticBand(random_state=0).sample(600)
 
 
 class Recorder:

@@ -20,13 +20,13 @@ import reliablenet as rn
 from reliablenet.certificate.scored import score_rows
 from reliablenet.certificate.threshold import judge
 from reliablenet.datasets import SyntheticBand
-from reliablenet.methods.compare import default_methods
+from reliablenet.methods.comparison_run import default_methods
 from reliablenet.methods.shared_fits import selection_rows
 from reliablenet.tables import Fold, Folds, cut_folds
 
 pytestmark = pytest.mark.filterwarnings("ignore::reliablenet.errors.ReuseWarning")
 
-BAND = SyntheticBand(seed=0).sample(3000)
+BAND = SyntheticBand(random_state=0).sample(3000)
 ALL = sorted(default_methods())
 
 
@@ -172,7 +172,7 @@ def test_if_all_fail_it_says_why() -> None:
 
 
 def test_fitted_classifiers_are_used_as_they_are() -> None:
-    held_out = SyntheticBand(seed=1).sample(6000)
+    held_out = SyntheticBand(random_state=1).sample(6000)
     logistic = LogisticRegression().fit(BAND.X, BAND.y)
     weights = logistic.coef_.copy()
     network = rn.ERMClassifier(epochs=2, random_state=0).fit(BAND.X, BAND.y)
@@ -186,7 +186,7 @@ def test_fitted_classifiers_are_used_as_they_are() -> None:
 
 
 def test_folds_of_ones_own() -> None:
-    folds = SyntheticBand(seed=2).folds()
+    folds = SyntheticBand(random_state=2).folds()
     comparison = rn.compare(folds=folds, methods={"bayes": GaussianNB()}, resamples=20)
     assert comparison.results["bayes"].certificate.n == len(folds.certification) == 3000
 
@@ -267,7 +267,7 @@ def test_a_method_that_cannot_read_certification_rows_might_have_been_the_favour
 
 def test_parts_of_rho_are_the_same_whatever_the_certification_fold_holds() -> None:
     cut = cut_folds(BAND.X, BAND.y, random_state=0)
-    other = SyntheticBand(seed=0).sample(400)
+    other = SyntheticBand(random_state=0).sample(400)
     again = Folds(cut.train, cut.selection, Fold(other.X, 1 - other.y))
     methods = {
         "logistic": LogisticRegression(),
@@ -304,7 +304,7 @@ def test_what_a_network_said_of_the_selection_fold_before_it_trained_on_it_decid
     assert rn.compare(BAND.X, BAND.y, methods=plain, resamples=10).choice.favourite == "heart"
     # One that was given fitted keeps what it said of other rows, which is not about these.
     fitted = ByHeart(LogisticRegression(), random_state=0).fit(BAND.X, BAND.y)
-    fresh = SyntheticBand(seed=0).sample(600)
+    fresh = SyntheticBand(random_state=0).sample(600)
     given = {"heart": fitted, "poor": LogisticRegression(C=1e-9).fit(BAND.X, BAND.y)}
     assert rn.compare(fresh.X, fresh.y, methods=given, resamples=10).choice.favourite == "heart"
 

@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 import reliablenet as rn
 from reliablenet.datasets import SyntheticBand
 
-BAND = SyntheticBand(seed=0)
+BAND = SyntheticBand(random_state=0)
 ROWS, CHOSEN, HELD = BAND.sample(1000), BAND.sample(300), BAND.sample(500)
 FOLDS = {"selection": (CHOSEN.X, CHOSEN.y), "certification": (HELD.X, HELD.y)}
 WRONG_ORDER = "is the last step of a Pipeline"

@@ -32,7 +32,7 @@ each = pytest.mark.parametrize("kind", NETWORKS)
 
 @pytest.fixture(scope="module")
 def band() -> Fold:
-    return SyntheticBand(seed=0).sample(3000)
+    return SyntheticBand(random_state=0).sample(3000)
 
 
 # The default settings, not short ones: this is what a user gets.
@@ -40,7 +40,9 @@ def band() -> Fold:
     [kind(random_state=0) for kind in NETWORKS],
     expected_failed_checks=lambda estimator: {},
 )
-@pytest.mark.filterwarnings(*(f"ignore::reliablenet.{c.__name__}" for c in EXPECTED_WARNINGS))
+@pytest.mark.filterwarnings(
+    *(f"ignore::reliablenet.errors.{c.__name__}" for c in EXPECTED_WARNINGS)
+)
 def test_scikit_learn_accepts_the_estimator(estimator, check) -> None:
     check(estimator)
 
@@ -68,7 +70,7 @@ def test_global_random_state_is_left_alone(kind, band) -> None:
 @each
 def test_a_row_gets_the_same_decision_alone_in_seven_and_in_twenty_thousand(kind, band) -> None:
     model = fit_quietly(quick(kind), band.X, band.y)
-    many = SyntheticBand(seed=1).sample(20_000).X
+    many = SyntheticBand(random_state=1).sample(20_000).X
     together = model.predict_proba(many)
     np.testing.assert_array_equal(model.predict_proba(many[:7]), together[:7])
     for row in (0, 511, 512, 19_999):
@@ -81,7 +83,7 @@ def test_a_row_gets_the_same_decision_alone_in_seven_and_in_twenty_thousand(kind
 
 @each
 def test_the_certificate_is_that_of_the_certification_fold(kind, band) -> None:
-    draw = SyntheticBand(seed=3)
+    draw = SyntheticBand(random_state=3)
     selection, certification = draw.sample(500), draw.sample(1000)
     model = fit_quietly(
         quick(kind),
@@ -132,7 +134,7 @@ def test_selection_threshold_of_reliable_is_the_training_threshold(band) -> None
 
 @pytest.mark.parametrize("kind", [rn.ERMClassifier, *ABSTAINING])
 def test_selection_threshold_of_the_others_is_the_most_permissive_within_alpha(kind, band) -> None:
-    selection = SyntheticBand(seed=5).sample(800)
+    selection = SyntheticBand(random_state=5).sample(800)
     model = fit_quietly(quick(kind, threshold="selection"), band.X, band.y, selection=selection)
     proba, score = model.predict_proba(selection.X), model.acceptance_score(selection.X)
     expected = rn.jcw_threshold(proba, selection.y, 0.05, score=score)
@@ -192,7 +194,7 @@ def test_an_unseen_category_is_as_good_as_none(kind) -> None:
 
 @each
 def test_preprocessing_learns_from_the_training_fold_alone(kind, band) -> None:
-    other = SyntheticBand(seed=9).sample(400)
+    other = SyntheticBand(random_state=9).sample(400)
     folds = {"selection": Fold(other.X, other.y), "certification": Fold(other.X, other.y)}
     scaled = {name: Fold(fold.X * 1000 + 7, fold.y) for name, fold in folds.items()}
     first = fit_quietly(quick(kind, checkpoint="last", threshold=0.9), band.X, band.y, **folds)

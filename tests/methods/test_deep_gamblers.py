@@ -19,7 +19,7 @@ from reliablenet.datasets import SyntheticBand
 from reliablenet.methods.deep_gamblers import GamblersLoss
 from reliablenet.tables import Fold
 
-DRAW = SyntheticBand(seed=0)
+DRAW = SyntheticBand(random_state=0)
 BAND, SELECTION, FRESH = DRAW.sample(600), DRAW.sample(300), DRAW.sample(4000)
 PROBLEMS = st.tuples(st.integers(2, 6), st.floats(0.001, 1.0), st.integers(0, 10_000))
 
@@ -280,7 +280,7 @@ def reservation_and_errors(model, X, y) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_on_the_band_the_reservation_finds_errors_and_grows_as_the_reward_shrinks() -> None:
-    rows, means = SyntheticBand(seed=0), []
+    rows, means = SyntheticBand(random_state=0), []
     known, fresh = rows.sample(3000), rows.sample(4000)
     for reward in (1.2, 1.5, 1.9):
         model = rn.DeepGamblersClassifier(reward=reward, epochs=20, warmup_epochs=5, random_state=0)

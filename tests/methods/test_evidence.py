@@ -12,7 +12,8 @@ from sklearn.linear_model import LogisticRegression
 
 import reliablenet as rn
 from reliablenet.datasets import SyntheticBand
-from reliablenet.methods.evidence import Evidence, fingerprint
+from reliablenet.methods.held_out import Evidence
+from reliablenet.methods.seen import fingerprint
 from reliablenet.tables import Fold
 
 WRAPPERS = (
@@ -21,7 +22,7 @@ WRAPPERS = (
     rn.ConformalRiskControl,
     rn.TemperatureScaling,
 )
-BAND = SyntheticBand(seed=0).sample(3000)
+BAND = SyntheticBand(random_state=0).sample(3000)
 
 
 def estimators() -> list:
@@ -65,7 +66,7 @@ def test_evidence_is_what_the_model_says_of_its_certification_rows(model) -> Non
 
 
 def test_a_fold_of_ones_own_has_no_row_numbers() -> None:
-    other = SyntheticBand(seed=1).sample(500)
+    other = SyntheticBand(random_state=1).sample(500)
     model = fit_quietly(quick(rn.ERMClassifier), BAND.X, BAND.y, certification=(other.X, other.y))
     assert (model.evidence_.row == -1).all()
     np.testing.assert_array_equal(model.evidence_.truth, other.y)
@@ -149,7 +150,7 @@ def test_fingerprints_of_everything_that_wrappers_take() -> None:
 
 
 def test_fit_takes_the_fingerprint_of_all_it_was_given() -> None:
-    other = SyntheticBand(seed=1).sample(500)
+    other = SyntheticBand(random_state=1).sample(500)
     model = rn.CertifiedThreshold(LogisticRegression(), random_state=0)
     assert model.fit(BAND.X, BAND.y).fingerprint_ == fingerprint(BAND.X, BAND.y)
     model.fit(BAND.X, BAND.y, certification=Fold(other.X, other.y))

@@ -15,12 +15,12 @@ import reliablenet as rn
 from reliablenet.certificate.groups import draw_places
 from reliablenet.cli.app import app
 from reliablenet.datasets import SyntheticBand
-from reliablenet.methods.evidence import fingerprint
 from reliablenet.methods.held_out import HeldOut
+from reliablenet.methods.seen import fingerprint
 from reliablenet.report import model_page
 from reliablenet.tables.copies import hash_rows
 
-BAND = SyntheticBand(seed=0)
+BAND = SyntheticBand(random_state=0)
 PAST, FRESH = BAND.sample(1500), BAND.sample(1000)
 PERSON = np.arange(1000) // 4
 

@@ -17,7 +17,7 @@ from reliablenet.methods import ledger
 from reliablenet.methods.ledger import KEPT, MOST, count_uses
 from reliablenet.tables.copies import hash_rows
 
-BAND = SyntheticBand(seed=0)
+BAND = SyntheticBand(random_state=0)
 ROWS, HELD = BAND.sample(1500), BAND.sample(600)
 REUSED = "certification rows have now been used for {} certificates"
 

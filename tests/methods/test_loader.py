@@ -33,7 +33,7 @@ def as_dataset(fold) -> TensorDataset:
 
 @pytest.fixture(scope="module")
 def folds():
-    return SyntheticBand(seed=0, dimension=6).folds()
+    return SyntheticBand(random_state=0, dimension=6).folds()
 
 
 @pytest.fixture(scope="module")

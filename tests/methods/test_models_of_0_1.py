@@ -90,7 +90,7 @@ def test_commands_and_the_page_take_it(name) -> None:
 
 
 def test_fresh_rows_certify_it_on_the_command_line(tmp_path) -> None:
-    fresh = SyntheticBand(seed=0).sample(2000)
+    fresh = SyntheticBand(random_state=0).sample(2000)
     table = pd.DataFrame(fresh.X[1000:], columns=list("abcdefghij")).assign(y=fresh.y[1000:])
     table.to_csv(tmp_path / "fresh.csv", index=False)
     arguments = ["certify", str(FOLDER / "threshold.rnet"), str(tmp_path / "fresh.csv")]

@@ -335,7 +335,7 @@ def nll(proba: np.ndarray, y: np.ndarray) -> float:
     "model", [GaussianNB(), LogisticRegression(C=1e4), LogisticRegression(C=1e-4)]
 )
 def test_the_temperature_lowers_the_loss_of_the_selection_fold(model) -> None:
-    band = SyntheticBand(seed=0)
+    band = SyntheticBand(random_state=0)
     train, selection, certification = band.sample(60), band.sample(500), band.sample(500)
     fitted = model.fit(train.X, train.y)
     scaled = fit_quietly(

@@ -20,13 +20,13 @@ from typer.testing import CliRunner
 import reliablenet as rn
 from reliablenet.cli.app import app
 from reliablenet.datasets import SyntheticBand
-from reliablenet.methods.archive import open_sealed, seal, sha256
-from reliablenet.methods.persistence import MEMBERS, SEEN
 from reliablenet.methods.seen import RowWatch, SeenRows, hash_rows, model_hashes
+from reliablenet.modelfile.archive import open_sealed, seal, sha256
+from reliablenet.modelfile.save_load import MEMBERS, SEEN
 from reliablenet.tables import Fold, TabularEncoder
 from reliablenet.tables.files import read_table
 
-BAND = SyntheticBand(seed=0)
+BAND = SyntheticBand(random_state=0)
 PAST, FRESH = BAND.sample(1500), BAND.sample(800)
 REFUSED = "rows were given to `fit` already, row {} among them"
 

@@ -17,7 +17,7 @@ from reliablenet.datasets import SyntheticBand
 from reliablenet.methods.selectivenet import SelectiveLoss
 from reliablenet.training import Network
 
-BAND = SyntheticBand(seed=0).sample(600)
+BAND = SyntheticBand(random_state=0).sample(600)
 SETTINGS = st.builds(
     SelectiveLoss,
     st.floats(0.05, 0.95),
@@ -256,7 +256,7 @@ def test_mixing_of_1_is_legal_and_leaves_the_auxiliary_head_as_it_was() -> None:
 @pytest.fixture(scope="module")
 def by_target() -> dict[float, tuple[np.ndarray, np.ndarray]]:
     """Selection and errors on fresh rows, by target coverage, on the paper's folds of the Band."""
-    folds = SyntheticBand(seed=0).folds()
+    folds = SyntheticBand(random_state=0).folds()
     fresh = folds.certification
     result = {}
     for target in (0.95, 0.8, 0.6, 0.4):

@@ -65,6 +65,23 @@ def test_it_is_trained_on_the_selection_rows_too_in_the_end(fitted):
     assert history.refitted_rows == 3000 - held
     assert history.stopped.startswith("the budget holds without the constraint")
     assert len(history.records) < 60
+    rows = f"{history.chosen_epoch} epochs on all {3000 - held:,} training and selection rows"
+    assert rows in history.weights_in_use
+
+
+@pytest.mark.filterwarnings("ignore::reliablenet.errors.ReuseWarning")
+def test_the_history_is_that_of_the_first_fit_and_the_weights_are_those_of_the_second():
+    X, y = table(900, 0)
+    again = tabular().fit(X, y)
+    once = tabular()
+    once._shares_selection = True  # as inside a rule that still needs the selection fold
+    once.fit(X, y)
+    assert again.history_.refitted_rows == 900 - again.certificate_.n
+    assert once.history_.weights_in_use == (
+        f"The weights in use are those of epoch {once.history_.chosen_epoch}."
+    )
+    assert again.history_.frame().equals(once.history_.frame())
+    assert not np.array_equal(again.predict_proba(X), once.predict_proba(X))
 
 
 @pytest.mark.filterwarnings("ignore::reliablenet.errors.ConstraintWarning")
@@ -119,7 +136,7 @@ def test_settings_of_the_optimiser_are_the_networks_own_unless_given():
 
 
 def test_a_dataset_is_trained_on_without_the_refit():
-    rows = SyntheticBand(seed=0).sample(1200)
+    rows = SyntheticBand(random_state=0).sample(1200)
     X, y = torch.from_numpy(rows.X).float(), torch.from_numpy(rows.y)
     cuts = [slice(0, 800), slice(800, 1000), slice(1000, 1200)]
     parts = [torch.utils.data.TensorDataset(X[cut], y[cut]) for cut in cuts]

@@ -97,7 +97,7 @@ def check_agreement(model: Any, X: Any, y: Any) -> None:
 
 
 def band_rows(n: int = 1200) -> tuple[np.ndarray, np.ndarray]:
-    band = SyntheticBand(seed=0).sample(n)
+    band = SyntheticBand(random_state=0).sample(n)
     return band.X, band.y
 
 
@@ -333,7 +333,7 @@ def test_our_own_networks(rule, fitted, kind) -> None:
 
 @cache
 def fitted_network(kind: type) -> Any:
-    past = SyntheticBand(seed=1).sample(900)
+    past = SyntheticBand(random_state=1).sample(900)
     return fit_quietly(quick(kind), past.X, past.y)
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 from matplotlib.figure import Figure
 
+from reliablenet._colours import COLOURS
 from reliablenet.certificate import certify
 from reliablenet.certificate.scored import ScoredRows, score_rows
 from reliablenet.errors import InvalidDataError, InvalidParameterError, MissingExtraError
@@ -19,7 +20,6 @@ from reliablenet.metrics import (
     jcw_curve,
     risk_coverage_curve,
 )
-from reliablenet.metrics.curves import COLOURS
 
 CURVES = [risk_coverage_curve, jcw_curve]
 # Four rows, two of equal score: right; right and wrong; right.

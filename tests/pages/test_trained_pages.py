@@ -43,6 +43,7 @@ ConstraintWarning: Training left most of the budget unspent: selection-fold JCW 
     10   NaN   NaN       0.000
     16 0.500 0.186      20.634
 weights kept of epoch 14
+from a second fit of 23 epochs on all 1,807 rows
 30 epochs at most
    reliablenet             0.607  0.569  0.038    34/900  0.0500   0.026   yes
    Use reliablenet: probably more than boosting, by 0.038 (ahead in 93.7% of 1,000 resamples).
@@ -75,6 +76,7 @@ def test_a_page_agrees_with_itself() -> None:
         [("yes,0.8253769781017766,False", "yes,0.8482599001404500,True")],
         [("JCW is\n0.0000 of", "JCW is 0.0022\nof"), ("a multiplier of 21.3", "a\nmultiplier of 20.5")],
         [("0.186      20.634", "0.191      19.802"), ("of epoch 14", "of epoch 11")],
+        [("fit of 23 epochs", "fit of 21 epochs")],
         [("0.607  0.569  0.038", "0.602  0.564  0.038"), ("93.7%", "97.9%"), ("probably", "clearly")],
     ],
 )  # fmt: skip
@@ -102,6 +104,7 @@ def test_another_rounding_keeps_the_promises(pairs) -> None:
         ([("30 epochs", "31 epochs")], "no such fixed"),
         ([("of 1,000", "of 2,000")], "no such fixed"),
         ([("of epoch 14", "of epoch 99")], "no such epoch"),
+        ([("fit of 23 epochs", "fit of 99 epochs")], "no such epoch"),
         ([("multiplier of 21.3", "multiplier of 2.13")], "no such multiplier"),
         ([("112 of 200", "12 of 200")], "112, today 12: no such count"),
         ([("34/900", "134/900")], "no such count"),

@@ -43,7 +43,7 @@ def refused(rows) -> rn.ReliableClassifier:
 @pytest.fixture(scope="session")
 def band() -> rn.CertifiedThreshold:
     """A rule around a classifier, with a fold of its own."""
-    draw = SyntheticBand(seed=0)
+    draw = SyntheticBand(random_state=0)
     past, fold = draw.sample(3000), draw.sample(1500)
     model = LogisticRegression().fit(past.X, past.y)
     return rn.CertifiedThreshold(model).fit(
@@ -53,7 +53,7 @@ def band() -> rn.CertifiedThreshold:
 
 @pytest.fixture(scope="session")
 def comparison() -> rn.methods.Comparison:
-    rows = SyntheticBand(seed=0).sample(4000)
+    rows = SyntheticBand(random_state=0).sample(4000)
     methods = {
         "logistic": LogisticRegression(),
         EVIL: GaussianNB(),

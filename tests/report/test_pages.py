@@ -83,7 +83,7 @@ def test_a_refused_model_says_why_and_what_would_help(refused) -> None:
 
 
 def test_a_rule_without_history_or_certificate(rows) -> None:
-    band = SyntheticBand(seed=0).sample(3000)
+    band = SyntheticBand(random_state=0).sample(3000)
     rule = rn.ConfidenceThreshold(LogisticRegression(), alpha=0.05, random_state=1)
     with pytest.warns(rn.errors.NotCertifiedWarning):
         rule.fit(band.X, band.y)
@@ -95,7 +95,7 @@ def test_a_rule_without_history_or_certificate(rows) -> None:
 
 
 def test_history_is_found_through_a_wrapper() -> None:
-    band = SyntheticBand(seed=0).sample(2000)
+    band = SyntheticBand(random_state=0).sample(2000)
     inner = rn.ERMClassifier(epochs=3)
     clf = rn.CertifiedThreshold(inner, random_state=0).fit(band.X, band.y)
     said = words(model_page(clf))
@@ -157,7 +157,7 @@ def test_a_comparison_page_is_the_same_from_json(comparison) -> None:
 
 
 def test_a_comparison_that_recommends_nothing() -> None:
-    band = SyntheticBand(seed=0).sample(300)
+    band = SyntheticBand(random_state=0).sample(300)
     found = rn.compare(
         band.X, band.y, methods={"one": LogisticRegression()}, alpha=0.001, resamples=10
     )

@@ -38,7 +38,7 @@ def test_the_least_sure_come_first_and_have_no_columns_without_a_table(model) ->
 
 
 def test_a_learned_score_has_a_column() -> None:
-    band = SyntheticBand(seed=0).sample(1500)
+    band = SyntheticBand(random_state=0).sample(1500)
     model = rn.SelectiveNetClassifier(epochs=2, alpha=0.2, random_state=0).fit(band.X, band.y)
     listed = least_sure(model, fold_rows(model, band.X, band.y))
     assert listed.columns[3:6] == ("Confidence", "Score", "0")
@@ -46,7 +46,7 @@ def test_a_learned_score_has_a_column() -> None:
 
 
 def test_a_fold_of_ones_own_is_its_own_table(band) -> None:
-    draw = SyntheticBand(seed=0)
+    draw = SyntheticBand(random_state=0)
     draw.sample(3000)
     fold = draw.sample(1500)
     found = fold_rows(band, fold.X, fold.y)
@@ -95,9 +95,9 @@ def test_groups_are_counted_on_the_certification_rows(model, rows, how) -> None:
 
 
 def test_fresh_rows_by_group(band) -> None:
-    draw = SyntheticBand(seed=0)
+    draw = SyntheticBand(random_state=0)
     draw.sample(4500)  # what the model knows
-    fresh, elsewhere = draw.sample(300), SyntheticBand(seed=6).sample(500)
+    fresh, elsewhere = draw.sample(300), SyntheticBand(random_state=6).sample(500)
     listed = group_table(
         band,
         fold_rows(band, None, None),

@@ -17,7 +17,7 @@ FEATURES = 5
 @pytest.fixture(scope="session")
 def folds() -> tuple[Rows, Rows]:
     """Training and selection rows of a small Synthetic Band; the last of three batches is short."""
-    band = SyntheticBand(seed=0, dimension=FEATURES)
+    band = SyntheticBand(random_state=0, dimension=FEATURES)
     samples = (band.sample(600), band.sample(300))
     return tuple(Rows(torch.from_numpy(s.X).float(), torch.from_numpy(s.y)) for s in samples)
 

@@ -33,7 +33,7 @@ from reliablenet.errors import (
     TrainingDivergedError,
 )
 from reliablenet.training import Optimisation, ranks
-from reliablenet.training.rows import index_batches
+from reliablenet.training.batches import index_batches
 
 BATCH = 128  # of all ranks together
 SCHEDULE = rn.training.Schedule(warmup_epochs=3, epochs_per_stage=2, max_stages=3, tau=0.05)
@@ -41,12 +41,12 @@ KILLED_IN = 6
 
 
 def rows(n: int) -> TensorDataset:
-    sample = SyntheticBand(seed=0, dimension=5).sample(n)
+    sample = SyntheticBand(random_state=0, dimension=5).sample(n)
     return TensorDataset(torch.from_numpy(sample.X).float(), torch.from_numpy(sample.y))
 
 
 def folds() -> dict[str, TensorDataset]:
-    band = SyntheticBand(seed=1, dimension=5)
+    band = SyntheticBand(random_state=1, dimension=5)
     names = ("selection", "certification")
     samples = {name: band.sample(400) for name in names}
     return {

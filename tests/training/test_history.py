@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from reliablenet.errors import InvalidDataError, MissingExtraError
 from reliablenet.training import EpochRecord, History
+from reliablenet.training.history import progress
 
 WELL = EpochRecord(
     epoch=1,
@@ -194,3 +195,47 @@ def test_a_copy_through_json_is_equal_and_strict():
     assert math.isnan(copy.threshold)
     assert math.isnan(copy.records[0].psi)
     assert repr(copy) == repr(history)
+
+
+# The progress bar
+
+
+def record(epoch: int, stage: int) -> EpochRecord:
+    numbers = dict.fromkeys(EpochRecord.__dataclass_fields__, math.nan)
+    return EpochRecord(
+        **numbers | {"epoch": epoch, "stage": stage, "jcw_selection": 0.0123, "feasible": True}
+    )
+
+
+@pytest.mark.parametrize("verbose", ["auto", False])
+def test_nothing_is_printed_when_nobody_watches(capfd, verbose):
+    with progress("ERMClassifier", 2, verbose) as show:
+        show(History(0.05, records=[record(1, 0)]))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_bar_on_standard_error_shows_epoch_and_jcw_against_its_budget(capfd, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with progress("ReliableClassifier", 2, True) as show:
+        show(History(0.05, records=[record(1, 0)]))
+        show(History(0.05, records=[record(1, 0), record(2, 1)]))
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "ReliableClassifier" in err
+    assert "2/2" in err
+    assert "JCW 0.0123/0.05" in err
+
+
+# Which weights are in use
+
+
+def test_it_says_which_epoch_the_weights_come_from():
+    history = History(0.05, records=[WELL, WELL], chosen_epoch=2)
+    assert history.weights_in_use == "The weights in use are those of epoch 2."
+
+
+def test_it_says_that_the_weights_come_from_a_second_fit_and_the_records_do_not():
+    history = History(0.05, records=[WELL, WELL], chosen_epoch=2, refitted_rows=1234)
+    assert "a second fit of 2 epochs on all 1,234 training and selection" in history.weights_in_use
+    assert "these records are of the first fit" in history.weights_in_use
+    assert History.from_json(history.to_json()).weights_in_use == history.weights_in_use

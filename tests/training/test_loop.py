@@ -19,8 +19,8 @@ from reliablenet.training import (
     Optimisation,
     Rows,
     Schedule,
+    loop as loop_module,
     mlp,
-    run as run_module,
     train,
 )
 from reliablenet.training.forward import evaluate_logits
@@ -168,7 +168,7 @@ def test_constrained_training_is_algorithm_1(run, folds, new_network):
 @pytest.mark.parametrize("schedule", [SHORT, Schedule.erm(4)])
 def test_training_without_a_graph_has_the_bits_of_training_with_one(run, monkeypatch, schedule):
     history, network, _ = run(schedule, seed=11, optimisation=CLIPPED)
-    monkeypatch.setattr(run_module, "find_chain", lambda network: None)
+    monkeypatch.setattr(loop_module, "find_chain", lambda network: None)
     with_graph, twin, _ = run(schedule, seed=11, optimisation=CLIPPED)
     assert same_bits(network.state_dict(), twin.state_dict())
     pd.testing.assert_frame_equal(history.frame(), with_graph.frame(), check_exact=True)
@@ -431,7 +431,7 @@ def test_the_defaults_of_the_optimiser_are_the_papers():
 def test_the_stopping_rule_looks_at_the_weights_at_the_end_of_the_stage(run, monkeypatch):
     """Algorithm 1 measures the bracket at the incumbent, not over the epoch that led to it."""
     seen = []
-    measure = run_module.Run.bracket_width
+    measure = loop_module.Run.bracket_width
 
     def spy(state, tau):
         logits = evaluate_logits(state.network, state.rows.X)
@@ -439,7 +439,7 @@ def test_the_stopping_rule_looks_at_the_weights_at_the_end_of_the_stage(run, mon
         seen.append((measure(state, tau), float(gap(g, tau)), state.history.records[-1].gap))
         return seen[-1][0]
 
-    monkeypatch.setattr(run_module.Run, "bracket_width", spy)
+    monkeypatch.setattr(loop_module.Run, "bracket_width", spy)
     run(replace(SHORT, max_stages=2))
     assert len(seen) == 2
     for used, at_the_end, running in seen:

@@ -9,9 +9,10 @@ from torch import nn
 
 from reliablenet.errors import InvalidParameterError
 from reliablenet.methods import ERMClassifier, load
+from reliablenet.tables import PiecewiseEncoder
 from reliablenet.training import Network, Optimisation, Rows, Schedule, cnn5, mlp, resnet18, train
 from reliablenet.training.forward import evaluate_logits
-from reliablenet.training.networks import BasicBlock, BatchNorm
+from reliablenet.training.networks import BasicBlock, BatchNorm, PiecewiseLayer, tabular
 
 
 def test_the_default_is_the_papers_10_128_128_2_network():
@@ -207,3 +208,78 @@ def test_a_classifier_with_cnn5_comes_back_from_its_file_with_the_same_bits(tmp_
 def test_images_and_sizes_outside_their_domain_are_refused(factory, arguments, message):
     with pytest.raises(InvalidParameterError, match=message):
         factory(**({"shape": (3, 28, 28), "n_classes": 10} | arguments))
+
+
+# The ensemble for tables
+
+
+def test_each_member_is_a_network_of_its_own_with_weights_made_of_shared_ones():
+    torch.manual_seed(0)
+    network = tabular(5, 3, width=7, depth=3, members=4, dropout=0.0)
+    for parameter in network.parameters():  # no factor is 1 any more
+        parameter.data += 0.1 * torch.randn_like(parameter)
+    X = torch.randn(6, 5)
+    together = network.train()(X)
+    assert together.shape == (6, 4, 3)
+    for member in range(4):
+        hidden = X
+        for layer, weights in enumerate(network.shared):
+            matrix = weights.weight * network.after[layer][member].T
+            if layer:
+                matrix = matrix * network.before[layer - 1][member]
+            hidden = torch.relu(hidden @ matrix.T + network.bias[layer][member])
+        alone = hidden @ network.head[member] + network.head_bias[member]
+        torch.testing.assert_close(together[:, member], alone)
+
+
+def test_evaluation_gives_the_mean_of_the_members_probabilities():
+    torch.manual_seed(0)
+    network = tabular(5, 3, members=4, dropout=0.0)
+    X = torch.randn(6, 5)
+    mean = torch.softmax(network.train()(X), -1).mean(1)
+    torch.testing.assert_close(torch.softmax(network.eval()(X), -1), mean)
+
+
+def test_members_differ_from_the_start_and_dropout_acts_in_training_alone():
+    torch.manual_seed(0)
+    network = tabular(5, 2, dropout=0.5)
+    X = torch.randn(3, 5)
+    members = network.train()(X)
+    assert len(set(members[0, :, 0].tolist())) == 8
+    assert not torch.equal(members, network(X))
+    assert torch.equal(network.eval()(X), network(X))
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"members": 0}, "`members` of tabular"),
+        ({"dropout": 1.0}, r"`dropout` of tabular must lie in \[0, 1\)"),
+        ({"width": 1.5}, "`width` of tabular"),
+        ({"n_classes": 1}, "`n_classes` of tabular"),
+    ],
+)
+def test_bad_settings_of_the_ensemble_are_refused(setting, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        tabular(**({"n_features": 3, "n_classes": 2} | setting))
+
+
+# Its inputs
+
+
+def test_the_piecewise_layer_equals_the_encoder_to_the_bit():
+    random = np.random.default_rng(0)
+    X = np.column_stack([random.normal(size=600), random.integers(0, 4, 600), random.random(600)])
+    X[random.random(600) < 0.1, 2] = np.nan
+    y = (np.abs(X[:, 0]) + random.normal(size=600) > 1).astype(int)
+    encoder = PiecewiseEncoder(bins=6).fit(X, y)
+    assert 0 < sum(map(bool, encoder.bins_)) < len(encoder.bins_)  # some in pieces, some not
+    pieces = PiecewiseLayer(encoder.bins_)
+    spread = pieces(torch.from_numpy(encoder.compact(X))).numpy()
+    assert spread.shape == (600, pieces.width)
+    assert spread.tobytes() == encoder.transform(X).tobytes()
+
+
+def test_the_piecewise_layer_adds_nothing_to_a_file():
+    assert not PiecewiseLayer([0, 3]).state_dict()
+    assert not list(PiecewiseLayer([0, 3]).parameters())

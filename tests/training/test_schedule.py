@@ -1,12 +1,15 @@
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError
+import copy
+import pickle
+from dataclasses import FrozenInstanceError, asdict, fields
 
 import numpy as np
 import pytest
 
 from reliablenet.errors import InvalidParameterError
-from reliablenet.training import Schedule
+from reliablenet.training import AdaptiveSchedule, Schedule
+from reliablenet.training.schedule import schedule_from_dict
 
 
 def test_the_papers_schedule_has_the_papers_numbers():
@@ -79,3 +82,46 @@ def test_settings_of_the_multiplier_are_refused_here_and_not_after_the_warm_up(s
 def test_numpys_small_integers_do_not_overflow():
     schedule = Schedule(np.int8(100), np.int8(50), np.int8(100))
     assert schedule.epochs == 5100
+
+
+# Schedules of version 0.1, in which patience made one adapt
+
+
+def test_patience_gives_the_adaptive_schedule_and_says_its_new_name():
+    with pytest.warns(DeprecationWarning, match=r"AdaptiveSchedule\(patience=...\)"):
+        schedule = Schedule(warmup_epochs=4, patience=2)
+    assert type(schedule) is AdaptiveSchedule
+    assert (schedule.warmup_epochs, schedule.patience) == (4, 2)
+    # all else is what 0.1 made of it
+    assert (schedule.epochs_per_stage, schedule.max_stages, schedule.tolerance) == (6, 15, 1e-4)
+
+
+@pytest.mark.parametrize("patience", [0, "soon"])
+def test_a_bad_patience_is_refused(patience):
+    with (
+        pytest.warns(DeprecationWarning, match="AdaptiveSchedule"),
+        pytest.raises(InvalidParameterError, match="`patience` of AdaptiveSchedule"),
+    ):
+        Schedule(patience=patience)
+
+
+@pytest.mark.parametrize(
+    "schedule", [Schedule(tau=0.1), Schedule.paper(), Schedule.adaptive(), Schedule.erm(7)]
+)
+def test_a_schedule_comes_back_from_its_settings(schedule):
+    assert schedule_from_dict(asdict(schedule)) == schedule
+    assert pickle.loads(pickle.dumps(schedule)) == copy.deepcopy(schedule) == schedule  # noqa: S301
+
+
+def test_settings_that_version_0_1_wrote_are_read_without_a_warning():
+    written = vars(Schedule(tau=0.1))
+    assert schedule_from_dict(written | {"patience": None}) == Schedule(tau=0.1)
+    assert schedule_from_dict(vars(Schedule.adaptive())) == Schedule.adaptive()
+    with pytest.raises(TypeError, match="unheard"):
+        schedule_from_dict(written | {"unheard": 1})
+
+
+def test_both_schedules_have_their_settings_in_one_order():
+    """Stored results of the benchmark hold them."""
+    names = [field.name for field in fields(AdaptiveSchedule)]
+    assert names == [*(field.name for field in fields(Schedule)), "patience"]

@@ -15,7 +15,7 @@ from torch.utils.data import (
 )
 
 from reliablenet.errors import InvalidDataError
-from reliablenet.training import Optimisation, Rows, Schedule, Stream, tally, train
+from reliablenet.training import Optimisation, Rows, Schedule, Stream, objective, train
 from reliablenet.training.stream import Inputs
 
 SCHEDULE = Schedule(warmup_epochs=2, epochs_per_stage=2, max_stages=2, tau=0.1, tau_decay=0.5)
@@ -91,8 +91,8 @@ def test_sums_of_a_few_batches_at_a_time_are_the_means_of_the_epoch(
 ):
     network, twin = new_network(), new_network()
     history = train(network, *folds, **SETTINGS)
-    monkeypatch.setattr(tally, "ROWS_HELD", rows)
-    monkeypatch.setattr(tally, "BATCHES_HELD", batches)
+    monkeypatch.setattr(objective, "ROWS_HELD", rows)
+    monkeypatch.setattr(objective, "BATCHES_HELD", batches)
     bounded = train(twin, *folds, **SETTINGS)
     sums = ("loss", "psi", "phi", "gap", "jcw_train")
     assert_same_run(history, network, bounded, twin, but_for=sums)

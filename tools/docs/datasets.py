@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
+from reliablenet._colours import COLOURS
 from reliablenet.datasets import Dataset, SyntheticBand, load_dataset
 from reliablenet.datasets.cifar10 import CLASSES
-from reliablenet.metrics.curves import COLOURS
 from reliablenet.tables import Fold
 from tools.docs.markdown import DOCS, fill, table
 
@@ -53,7 +53,7 @@ def counts(dataset: Dataset) -> str:
 
 def draw_band(dataset: Dataset) -> Figure:
     """Draw two dimensions of the band, with the coin tosses in it."""
-    band = SyntheticBand(seed=0, dimension=2, gamma=0.9)
+    band = SyntheticBand(random_state=0, dimension=2, gamma=0.9)
     fold = band.sample(3000)
     figure = Figure(figsize=(6, 5), layout="constrained")
     axes = figure.subplots()

@@ -83,7 +83,7 @@ def band_optimum() -> str:
     ours = float(np.mean(_granted(plan, "tabular")))
     oracle = []
     for seed in PROFILE.seeds:
-        band = SyntheticBand(seed=seed)
+        band = SyntheticBand(random_state=seed)
         rows = band.folds().certification
         score = 1.0 / (1.0 + np.exp(-rows.X @ band.direction))  # ranks as the truth does
         proba = np.column_stack([1.0 - score, score])

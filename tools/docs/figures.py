@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import reliablenet as rn
+from reliablenet._colours import COLOURS
 from reliablenet.bench import Store, load_profile
 from reliablenet.bench.tables import results_frame
 from reliablenet.datasets import SyntheticBand
-from reliablenet.metrics.curves import COLOURS
 from studies.runner import RESULTS, read_records
 from tools.docs.markdown import DOCS
 
@@ -29,7 +29,7 @@ def main(folder: Path = DOCS / "images") -> None:
 
 def draw_decisions() -> Figure:
     """Draw how often a model is right and wrong by confidence, and where it may act."""
-    band = SyntheticBand(seed=0)
+    band = SyntheticBand(random_state=0)
     past, held_out = band.sample(5000), band.sample(3000)
     model = HistGradientBoostingClassifier(random_state=0).fit(past.X, past.y)
     proba = model.predict_proba(held_out.X)

@@ -9,7 +9,7 @@ from reliablenet._checks import parameter_error
 from reliablenet.methods import ReliableClassifier
 from reliablenet.methods.architectures import Architecture
 from reliablenet.tables import TabularEncoder
-from reliablenet.training.ensemble import tabular
+from reliablenet.training.networks import tabular
 
 PARTS = ("encoding", "ensemble", "average", "folds")
 

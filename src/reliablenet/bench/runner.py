@@ -192,7 +192,7 @@ def _results(jobs: Sequence[Job], n_jobs: int, dask: str | None) -> Iterator[Res
         with Client(dask) as client:
             yield _on_cluster(jobs, client)
         return
-    # We say ourselves which run lost its worker; one that is slow to go in the end is no one's worry.
+    # The runner itself reports which run lost its worker; a worker that is slow to exit is harmless.
     with (
         LocalCluster(
             n_workers=n_jobs,

@@ -33,8 +33,7 @@ from reliablenet.tables import Fold, TabularEncoder
 from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.networks import cnn5, mlp, resnet18
 from reliablenet.training.optimisation import Optimisation
-from reliablenet.training.schedule import Schedule
-from reliablenet.training.thresholds import training_threshold
+from reliablenet.training.schedule import AdaptiveSchedule, Schedule, training_threshold
 
 # Training: the methods made of it. "@eps" acts at eps*, "+certified" at a certified threshold.
 # "tabular" is our default for tables, "tabular_constrained" the same at eps* as a fixed threshold;
@@ -179,7 +178,7 @@ def own_settings(plan: Plan, method: str) -> dict[str, Any]:
     return {}
 
 
-def adaptive_schedule(plan: Plan) -> Schedule:
+def adaptive_schedule(plan: Plan) -> AdaptiveSchedule:
     """Return our own schedule, with no phase longer than the training of ERM."""
     full = Schedule.adaptive()
     return replace(

@@ -127,7 +127,9 @@ def score_rows(
     """
     if isinstance(proba, ScoredRows):
         if any(given is not None for given in (y, score, predicted, classes)):
-            raise InvalidParameterError(f"{owner} takes scored rows alone: they hold the truth.")
+            raise InvalidParameterError(
+                f"{owner} takes scored rows alone, without `y`: they already hold the truth."
+            )
         return proba
     labels = as_array(y, "y")
     if labels.ndim != 1 or len(labels) == 0:

@@ -17,10 +17,10 @@ bench = typer.Typer(help="Rerun the paper's study.", no_args_is_help=True)
 ProfileOption = Annotated[
     str, typer.Option(help="paper, cpu, smoke, or a TOML file that extends one of them.")
 ]
-ResultsOption = Annotated[Path, typer.Option(help="Folder of the results.")]
-DatasetsOption = Annotated[str, typer.Option(help="Some of the profile's, with commas between.")]
-MethodsOption = Annotated[str, typer.Option(help="Some of the methods, with commas between.")]
-SeedsOption = Annotated[str, typer.Option(help="Seeds with commas between.")]
+ResultsOption = Annotated[Path, typer.Option(help="Folder with the results.")]
+DatasetsOption = Annotated[str, typer.Option(help="Only these datasets, separated by commas.")]
+MethodsOption = Annotated[str, typer.Option(help="Only these methods, separated by commas.")]
+SeedsOption = Annotated[str, typer.Option(help="Only these seeds, separated by commas.")]
 
 
 @bench.command()

@@ -17,17 +17,20 @@ def certify(
         str,
         typer.Argument(help="Fresh rows with the truth; - for standard input.", metavar="DATA"),
     ] = "",
-    target: Annotated[str, typer.Option(help="The column with the truth, beside MODEL.")] = "",
+    target: Annotated[str, typer.Option(help="Column of DATA with the true label.")] = "",
     predictions: Annotated[
         str, typer.Option(help="A file with predictions of any model, instead of MODEL and DATA.")
     ] = "",
-    label: Annotated[str, typer.Option(help="Its column with the truth.")] = "",
-    predicted: Annotated[str, typer.Option(help="Its column with the predicted label.")] = "",
-    score: Annotated[str, typer.Option(help="Its column with the confidence.")] = "",
+    label: Annotated[str, typer.Option(help="Column of PREDICTIONS with the true label.")] = "",
+    predicted: Annotated[
+        str, typer.Option(help="Column of PREDICTIONS with the predicted label.")
+    ] = "",
+    score: Annotated[str, typer.Option(help="Column of PREDICTIONS with the confidence.")] = "",
     proba: Annotated[
         str,
         typer.Option(
-            help="Its probability columns, with commas between, instead of predicted and score."
+            help="Columns of PREDICTIONS with the class probabilities, separated by commas, instead of "
+            "--predicted and --score."
         ),
     ] = "",
     threshold: Annotated[
@@ -37,7 +40,8 @@ def certify(
     group: Annotated[
         str,
         typer.Option(
-            help="The column that says whose row each is: one row of each counts, drawn at random."
+            help="Column that says which rows belong together; one row of each group counts, drawn at "
+            "random."
         ),
     ] = "",
     alpha: options.MaybeAlpha = None,

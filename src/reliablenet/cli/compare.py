@@ -17,7 +17,7 @@ def compare(
     alpha: options.Alpha = 0.05,
     rho: options.Rho = 0.05,
     methods: Annotated[
-        str, typer.Option(help="Some of the ten methods, with commas between; all by default.")
+        str, typer.Option(help="Only these of the ten methods, separated by commas.")
     ] = "",
     drop: options.Drop = "",
     group: options.Group = "",

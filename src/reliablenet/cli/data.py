@@ -61,7 +61,7 @@ def info(name: Name, seed: options.Seed = 0, as_json: options.AsJson = False) ->
     from reliablenet.cli.printing import show, show_json
     from reliablenet.datasets import load_dataset
 
-    dataset = load_dataset(name, seed=seed)
+    dataset = load_dataset(name, random_state=seed)
     parts = {f"{part} fold": len(fold) for part, fold in vars(dataset.folds).items()}
     parts |= {f"shift {part}": len(dataset.shifts[part]) for part in dataset.shifts}
     parts |= {f"group {part}": len(dataset.groups[part]) for part in dataset.groups}

@@ -29,7 +29,9 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the saved model and its page.")] = Path(
         "demo-output"
     ),
-    seed: Annotated[int, typer.Option(help="Seed of all that is random.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Random seed: the same seed gives the same result.")
+    ] = 0,
 ) -> None:
     """Train under a budget for confident mistakes, certify, compare, save, load and decide.
 

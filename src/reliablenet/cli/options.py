@@ -92,12 +92,12 @@ Data = Annotated[
 ]
 Model = Annotated[Path, typer.Argument(help="A model file, as train writes it.", metavar="MODEL")]
 Target = Annotated[str, typer.Option(help="The column to predict.")]
-Drop = Annotated[str, typer.Option(help="Columns that are no features, with commas between.")]
+Drop = Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")]
 Group = Annotated[
     str,
     typer.Option(
-        help="The column that says whose row it is, such as a person; no feature. Each stays in one "
-        "fold, and counts once in the certificate.",
+        help="Column that says which rows belong together, such as those of one person. It is not a "
+        "feature. A group stays in one fold and counts once in the certificate.",
     ),
 ]
 Alpha = Annotated[
@@ -119,7 +119,9 @@ Rho = Annotated[
 MaybeAlpha = Annotated[
     float | None,
     typer.Option(
-        envvar="RELIABLENET_ALPHA", callback=fraction, help="Budget; that of the model, or 0.05."
+        envvar="RELIABLENET_ALPHA",
+        callback=fraction,
+        help="Budget; by default the model's, or 0.05.",
     ),
 ]
 MaybeRho = Annotated[
@@ -127,20 +129,25 @@ MaybeRho = Annotated[
     typer.Option(
         envvar="RELIABLENET_RHO",
         callback=fraction,
-        help="Allowed probability that the certificate is wrong; that of the model, or 0.05.",
+        help="Allowed probability that the certificate is wrong; by default the model's, or 0.05.",
     ),
 ]
-Seed = Annotated[int, typer.Option(envvar="RELIABLENET_SEED", min=0, help="Decides all chance.")]
+Seed = Annotated[
+    int,
+    typer.Option(
+        envvar="RELIABLENET_SEED", min=0, help="Random seed: the same seed gives the same result."
+    ),
+]
 Config = Annotated[
     Path | None,
     typer.Option(
         envvar="RELIABLENET_CONFIG",
         is_eager=True,
         callback=read_config,
-        help="A TOML file with settings, such as alpha = 0.02; a flag or the environment goes first.",
+        help="A TOML file with settings, such as alpha = 0.02; flags and environment variables override it.",
     ),
 ]
 Report = Annotated[
-    Path | None, typer.Option(callback=page, help="Write a page to look at: one HTML file.")
+    Path | None, typer.Option(callback=page, help="Also write a report: one HTML file.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]

@@ -20,7 +20,8 @@ def plan(
         float, typer.Option(callback=options.fraction, help="Wanted chance of being certified.")
     ] = 0.9,
     rows: Annotated[
-        int | None, typer.Option(min=1, help="Certification rows at hand: what can they prove?")
+        int | None,
+        typer.Option(min=1, help="Certification rows that you have: print what they can prove."),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:

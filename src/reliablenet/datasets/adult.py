@@ -48,7 +48,7 @@ COLUMNS = {
 }
 
 
-def load(seed: int = 0) -> Dataset:
+def load(random_state: int = 0) -> Dataset:
     """Load Adult in the paper's folds: men the source domain, women the shift.
 
     A label of 1 is an income of more than 50,000 dollars a year. The 13 predictors are all but
@@ -57,7 +57,7 @@ def load(seed: int = 0) -> Dataset:
 
     Parameters
     ----------
-    seed : int
+    random_state : int
         Decides the folds.
 
     Returns
@@ -71,7 +71,7 @@ def load(seed: int = 0) -> Dataset:
     women = Fold(X[~male], y[~male])
     return Dataset(
         name="adult",
-        folds=cut_paper_folds(X[male], y[male], seed),
+        folds=cut_paper_folds(X[male], y[male], random_state),
         shifts={"women": women},
         groups=_by_education(women),
         info={

@@ -48,7 +48,7 @@ Images = NDArray[np.float32]
 Statistics = NDArray[np.float32]
 
 
-def load(seed: int = 0, images: int | None = None) -> Dataset:
+def load(random_state: int = 0, images: int | None = None) -> Dataset:
     """Load CIFAR-10, normalised by the channel means and deviations of the training fold.
 
     The folds are cut from the 50,000 training images; the 10,000 test images are ``test``. The
@@ -58,7 +58,7 @@ def load(seed: int = 0, images: int | None = None) -> Dataset:
 
     Parameters
     ----------
-    seed : int
+    random_state : int
         Decides the folds and the noise.
     images : int, optional
         Use so many training images, stratified, instead of all.
@@ -71,7 +71,7 @@ def load(seed: int = 0, images: int | None = None) -> Dataset:
     source, batches = _read_batches()
     shown, digits = _split(batches.pop(TEST))
     labels = np.concatenate([_split(batch)[1] for batch in batches.values()])
-    parts = cut_images(labels, images, seed, "cifar10.load")
+    parts = cut_images(labels, images, random_state, "cifar10.load")
     arrays = _gather(batches, parts)
     mean, deviation = channel_statistics(arrays[0])
     for array in arrays:
@@ -79,7 +79,7 @@ def load(seed: int = 0, images: int | None = None) -> Dataset:
         _normalise(array, mean, deviation)
 
     def test_with(noise: float, grey: bool = False, brightness: float = 1.0) -> Fold:
-        random = np.random.default_rng([seed, 0])
+        random = np.random.default_rng([random_state, 0])
         changed = corrupt(shown, noise, random, grey=grey, brightness=brightness)
         return Fold(_normalise(changed, mean, deviation), digits)
 

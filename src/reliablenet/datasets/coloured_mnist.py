@@ -46,7 +46,7 @@ WEAKENING = Weakening(downsampling=4, noise=0.12, occlusion=0.2, window=3)
 
 
 def load(
-    seed: int = 0,
+    random_state: int = 0,
     correlation: float = 0.9,
     images: int | None = None,
     weakening: Weakening = WEAKENING,
@@ -59,7 +59,7 @@ def load(
 
     Parameters
     ----------
-    seed : int
+    random_state : int
         Decides the folds, the colours, and what weakens each image.
     correlation : float in [0, 1]
         Probability that a digit of the folds and of ``test`` has its own colour; otherwise it has
@@ -75,16 +75,16 @@ def load(
     """
     check_probability("correlation", correlation, "coloured_mnist.load")
     pixels, labels = _read(FILES[0], 16).reshape(-1, SIDE, SIDE), _read(FILES[1], 8).astype(np.intp)
-    parts = cut_images(labels, images, seed, "coloured_mnist.load")
+    parts = cut_images(labels, images, random_state, "coloured_mnist.load")
     folds = [
-        _colour(pixels[part], labels[part], correlation, weakening, seed, stream)
+        _colour(pixels[part], labels[part], correlation, weakening, random_state, stream)
         for stream, part in enumerate(parts)
     ]
     del pixels
     shown, digits = _read(FILES[2], 16).reshape(-1, SIDE, SIDE), _read(FILES[3], 8).astype(np.intp)
 
     def test_at(level: float) -> Fold:
-        return _colour(shown, digits, level, weakening, seed, TEST_STREAM)
+        return _colour(shown, digits, level, weakening, random_state, TEST_STREAM)
 
     return Dataset(
         name="coloured_mnist",
@@ -106,10 +106,10 @@ def _colour(
     labels: NDArray[np.intp],
     correlation: float,
     weakening: Weakening,
-    seed: int,
+    random_state: int,
     stream: int,
 ) -> Fold:
-    random = np.random.default_rng([seed, stream])
+    random = np.random.default_rng([random_state, stream])
     colours = draw_colours(labels, correlation, random)
     return Fold(paint(pixels, colours, weakening, random), labels)
 

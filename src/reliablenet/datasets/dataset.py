@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from reliablenet._checks import check_count, parameter_error
+from reliablenet._renamed import renamed_parameter
 from reliablenet.errors import InvalidDataError
 from reliablenet.tables.columns import check_distinct, check_known
 from reliablenet.tables.fold_sizes import FoldSizes
@@ -75,6 +76,7 @@ class Dataset:
     info: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
+    @renamed_parameter("seed", "random_state")
     def from_frame(
         cls,
         frame: pd.DataFrame,
@@ -83,7 +85,7 @@ class Dataset:
         shift: str | Mapping[str, str] | None = None,
         groups: str | Mapping[str, str] | None = None,
         drop: str | Sequence[str] = (),
-        seed: int = 0,
+        random_state: int = 0,
         fold_sizes: FoldSizes = "auto",
         alpha: float = 0.05,
         rho: float = 0.05,
@@ -107,7 +109,7 @@ class Dataset:
             stay predictors unless they are in ``drop``.
         drop : str or sequence of str
             Columns that are no predictors, such as a row number; queries may still use them.
-        seed : int
+        random_state : int
             Decides the folds.
         fold_sizes, alpha, rho
             As for `fold_counts`.
@@ -126,7 +128,7 @@ class Dataset:
         (18, 10, ['a', 'b'])
         """
         predictors = _check_columns(frame, target, drop)
-        check_count("seed", seed, OWNER, minimum=0)
+        check_count("random_state", random_state, OWNER, minimum=0)
         labels = _labels(frame, target)
         asked = {shift: shift} if isinstance(shift, str) else dict(shift or {})
         shifted = {key: _mask(frame, query, "shift") for key, query in asked.items()}
@@ -143,7 +145,7 @@ class Dataset:
 
         sizes: dict[str, Any] = {"fold_sizes": fold_sizes, "alpha": alpha, "rho": rho}
         rows = np.flatnonzero(source)
-        cut = cut_folds(rows, labels[rows], **sizes, random_state=seed)
+        cut = cut_folds(rows, labels[rows], **sizes, random_state=random_state)
         looked_into = ~source
         if not shifted:
             looked_into[cut.certification.X] = True

@@ -99,7 +99,7 @@ COLUMNS: dict[str, dict[str, str]] = {
 }
 
 
-def load(seed: int = 0) -> Dataset:
+def load(random_state: int = 0) -> Dataset:
     """Load German Credit in the paper's folds: age 30 and above the source, below 30 the shift.
 
     A label of 1 is a bad risk, 0 a good one. All 20 features are predictors, ``age`` among them: the
@@ -108,7 +108,7 @@ def load(seed: int = 0) -> Dataset:
 
     Parameters
     ----------
-    seed : int
+    random_state : int
         Decides the folds.
 
     Returns
@@ -123,7 +123,7 @@ def load(seed: int = 0) -> Dataset:
     groups = {name: (low <= age) & (age < high) for name, (low, high) in AGE_GROUPS.items()}
     return Dataset(
         name="german_credit",
-        folds=cut_paper_folds(X[source], y[source], seed),
+        folds=cut_paper_folds(X[source], y[source], random_state),
         shifts={"under 30": Fold(X[~source], y[~source])},
         groups={name: Fold(X[mask], y[mask]) for name, mask in groups.items()},
         info={

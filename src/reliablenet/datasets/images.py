@@ -14,7 +14,7 @@ from reliablenet.tables.folds import cut_rows
 
 
 def cut_images(
-    labels: NDArray[Any], images: int | None, seed: int, owner: str
+    labels: NDArray[Any], images: int | None, random_state: int, owner: str
 ) -> list[NDArray[np.intp]]:
     """Return the row numbers of the three folds of so many images, stratified by label.
 
@@ -23,7 +23,7 @@ def cut_images(
     labels : array of shape (n,)
     images : int or None
         How many of the n images to use; None for all.
-    seed : int
+    random_state : int
     owner : str
         Whose parameter ``images`` is, for the message.
 
@@ -40,7 +40,7 @@ def cut_images(
     if used > len(labels):
         raise parameter_error("images", owner, f"be at most {len(labels)}", images)
     counts = (len(labels) - used, *fold_counts(used, PAPER_SHARES))
-    return cut_rows(labels, counts, seed)[1:]
+    return cut_rows(labels, counts, random_state)[1:]
 
 
 def chunks(n: int, size: int) -> Iterator[slice]:

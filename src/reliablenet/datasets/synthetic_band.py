@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reliablenet._checks import check_count, check_fraction, check_positive, check_seed
+from reliablenet._renamed import renamed_parameter
 from reliablenet.datasets.dataset import Dataset
 from reliablenet.tables.folds import Fold, Folds
 
@@ -27,7 +28,7 @@ class SyntheticBand:
 
     Parameters
     ----------
-    seed : int
+    random_state : int
         Decides the direction w and all rows drawn.
     dimension : int
     scale : float
@@ -42,7 +43,7 @@ class SyntheticBand:
 
     Examples
     --------
-    >>> band = SyntheticBand(seed=0)
+    >>> band = SyntheticBand(random_state=0)
     >>> folds = band.folds()
     >>> len(folds.train), len(folds.selection), len(folds.certification)
     (5000, 1500, 3000)
@@ -50,18 +51,18 @@ class SyntheticBand:
     0.719
     """
 
-    seed: int = 0
+    random_state: int = 0
     dimension: int = 10
     scale: float = 1.17
     gamma: float = 0.5
     direction: NDArray[np.float64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_seed("seed", self.seed, "SyntheticBand")
+        check_seed("random_state", self.random_state, "SyntheticBand")
         check_count("dimension", self.dimension, "SyntheticBand")
         check_positive("scale", self.scale, "SyntheticBand")
         check_positive("gamma", self.gamma, "SyntheticBand", zero=True)
-        self._random = np.random.RandomState(self.seed)
+        self._random = np.random.RandomState(self.random_state)
         direction = self._random.standard_normal(self.dimension)
         self.direction = direction / np.linalg.norm(direction)
 
@@ -77,7 +78,7 @@ class SyntheticBand:
         """Draw the 3,000 rows of a level of the sweep: the same ones whatever was drawn before."""
         band = replace(self, gamma=gamma)  # the same direction, for it depends on the seed alone
         bits = int(np.float64(gamma).view(np.uint64))
-        sequence = np.random.SeedSequence([self.seed, bits])
+        sequence = np.random.SeedSequence([self.random_state, bits])
         band._random = np.random.RandomState(np.random.MT19937(sequence))
         return band.sample(LEVEL_ROWS)
 
@@ -100,8 +101,11 @@ class SyntheticBand:
         return 1.0 - noise + min(alpha, noise / 2.0)
 
 
+SyntheticBand.__init__ = renamed_parameter("seed", "random_state")(SyntheticBand.__init__)  # type: ignore[method-assign]
+
+
 def load(
-    seed: int = 0,
+    random_state: int = 0,
     gamma: float = 0.5,
     shift_gamma: float = 0.7,
     dimension: int = 10,
@@ -110,13 +114,13 @@ def load(
     """Draw the paper's Synthetic Band: its folds, a shift to a wider band, and a sweep of widths.
 
     The rows of the shift and of each level of the sweep are drawn anew, each from a seed of its own
-    that depends on ``seed`` and its gamma alone; the direction w is that of the folds. The shift is
+    that depends on ``random_state`` and its gamma alone; the direction w is that of the folds. The shift is
     therefore the level of its gamma. All have the features' distribution in common; only that of
     the labels changes.
 
     Parameters
     ----------
-    seed : int
+    random_state : int
         Decides the direction and all rows.
     gamma : float
         Half-width of the band in the folds.
@@ -135,15 +139,20 @@ def load(
 
     Examples
     --------
-    >>> plane = load(seed=0, dimension=2, gamma=0.9)
+    >>> plane = load(random_state=0, dimension=2, gamma=0.9)
     >>> plane.folds.train.X.shape, plane.shifts["gamma 0.7"].X.shape
     ((5000, 2), (3000, 2))
     >>> SyntheticBand(**plane.info["generator"]).direction.shape
     (2,)
     """
-    band = SyntheticBand(seed, dimension, scale, gamma)
+    band = SyntheticBand(random_state, dimension, scale, gamma)
     check_positive("shift_gamma", shift_gamma, "synthetic_band", zero=True)
-    settings = {"seed": seed, "dimension": dimension, "scale": scale, "gamma": gamma}
+    settings = {
+        "random_state": random_state,
+        "dimension": dimension,
+        "scale": scale,
+        "gamma": gamma,
+    }
     return Dataset(
         name="synthetic_band",
         folds=band.folds(),

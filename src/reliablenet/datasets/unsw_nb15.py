@@ -46,7 +46,7 @@ HELD_OUT_SHARE = 0.20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def load(seed: int = 0, partitions: str = "auto") -> Dataset:
+def load(random_state: int = 0, partitions: str = "auto") -> Dataset:
     """Load UNSW-NB15 in the paper's folds: normal traffic and four families the source domain.
 
     A label of 1 is an attack. A fifth of the normal rows is set apart before anything else and makes
@@ -55,7 +55,7 @@ def load(seed: int = 0, partitions: str = "auto") -> Dataset:
 
     Parameters
     ----------
-    seed : int
+    random_state : int
         Decides which normal rows are set apart, and the folds.
     partitions : {"auto", "small", "both"}
         The partition of 82,332 rows, or that and the one of 175,341; "auto" takes the second if it
@@ -73,7 +73,7 @@ def load(seed: int = 0, partitions: str = "auto") -> Dataset:
     family = table["attack_cat"].to_numpy(dtype=object)
     X = table.drop(columns=list(NOT_FEATURES))
     y = (family != "Normal").astype(np.intp)
-    random = np.random.RandomState(seed)
+    random = np.random.RandomState(random_state)
     normal = np.flatnonzero(y == 0)
     held_out = round(HELD_OUT_SHARE * len(normal))
     _, rows = cut_rows(y[normal], (len(normal) - held_out, held_out), random)

@@ -1,13 +1,12 @@
 """Who decides: every way to an act-or-defer classifier, each a scikit-learn estimator."""
 
 from reliablenet.methods.base import SelectiveClassifier
-from reliablenet.methods.compare import compare, default_methods
 from reliablenet.methods.comparison import Comparison, Recommendation
+from reliablenet.methods.comparison_run import compare, default_methods
 from reliablenet.methods.decisions import Decisions
 from reliablenet.methods.deep_gamblers import DeepGamblersClassifier
 from reliablenet.methods.erm import ERMClassifier
 from reliablenet.methods.method_result import MethodResult
-from reliablenet.methods.persistence import load
 from reliablenet.methods.posthoc import (
     CertifiedThreshold,
     ConfidenceThreshold,
@@ -16,6 +15,7 @@ from reliablenet.methods.posthoc import (
 )
 from reliablenet.methods.reliable import ReliableClassifier
 from reliablenet.methods.selectivenet import SelectiveNetClassifier
+from reliablenet.modelfile import load
 
 __all__ = [
     "CertifiedThreshold",

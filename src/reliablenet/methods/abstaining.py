@@ -9,10 +9,9 @@ from sklearn.base import ClassifierMixin
 
 from reliablenet._checks import check_threshold, parameter_error
 from reliablenet.methods.decisions import Outputs
-from reliablenet.methods.neural import NeuralClassifier
-from reliablenet.tables.folds import Fold
-from reliablenet.training.schedule import Schedule
-from reliablenet.training.stream import Stream
+from reliablenet.methods.neural import FoldOrStream, NeuralClassifier
+from reliablenet.modelfile.network import NetworkParts
+from reliablenet.training.schedule import BaseSchedule, Schedule
 
 
 class _ScoreSetting:
@@ -74,19 +73,18 @@ class AbstainingClassifier(NeuralClassifier):
         else:  # the learned score may take any value from 0 to 1
             check_threshold("threshold", threshold, type(self).__name__)
 
-    def _schedule(self) -> Schedule:
+    def _schedule(self) -> BaseSchedule:
         return Schedule.erm(self.epochs)
 
     def _fit_folds(
-        self,
-        train_fold: Fold | Stream,
-        selection: Fold | Stream,
-        seed: int,
-        *,
-        keep_selection: bool,
+        self, train_fold: FoldOrStream, selection: FoldOrStream, seed: int, *, keep_selection: bool
     ) -> None:
         self.score_ = vars(self)["score"]
         super()._fit_folds(train_fold, selection, seed, keep_selection=keep_selection)
+
+    def _restore_network(self, parts: NetworkParts) -> None:
+        self.score_ = vars(self)["score"]
+        super()._restore_network(parts)
 
     def _outputs(self, X: Any) -> Outputs:
         outputs = super()._outputs(X)

@@ -13,11 +13,9 @@ from reliablenet._checks import parameter_error
 from reliablenet.errors import InvalidDataError
 from reliablenet.tables.piecewise import PiecewiseEncoder
 from reliablenet.tables.tabular import TabularEncoder
-from reliablenet.training.ensemble import tabular
 from reliablenet.training.forward import evaluate_logits
-from reliablenet.training.networks import cnn5, mlp, resnet18
+from reliablenet.training.networks import PiecewiseLayer, cnn5, mlp, resnet18, tabular
 from reliablenet.training.optimisation import Optimisation
-from reliablenet.training.pieces import Pieces
 
 NetworkFactory = Callable[[Any, int], nn.Module]
 
@@ -101,7 +99,7 @@ def build_network(
     """
     with torch.random.fork_rng([]):  # initialisation draws from torch's global generator
         torch.manual_seed(seed)
-        pieces = Pieces(bins) if any(bins) else None
+        pieces = PiecewiseLayer(bins) if any(bins) else None
         features = pieces.width if pieces else shape[0] if len(shape) == 1 else shape
         network = factory(features, outputs)
         if not isinstance(network, nn.Module):

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from reliablenet._colours import COLOURS
 from reliablenet.certificate import Certificate, Provenance, wording
 from reliablenet.certificate.threshold import judge
 from reliablenet.errors import InvalidDataError, MissingExtraError, ReliableNetError
@@ -27,7 +28,6 @@ from reliablenet.methods.method_result import (
 from reliablenet.metrics import (
     Interval,
 )
-from reliablenet.metrics.curves import COLOURS
 from reliablenet.metrics.paired import Contest, hold_contest
 
 if TYPE_CHECKING:
@@ -261,7 +261,7 @@ class Comparison:
         >>> from sklearn.naive_bayes import GaussianNB
         >>> from reliablenet.datasets import SyntheticBand
         >>> import reliablenet as rn
-        >>> rows = SyntheticBand(seed=0).sample(2000)
+        >>> rows = SyntheticBand(random_state=0).sample(2000)
         >>> found = rn.compare(rows.X, rows.y, methods={"bayes": GaussianNB()}, resamples=20)
         >>> again = Comparison.from_json(found.to_json())
         >>> again.frame().equals(found.frame()), again.best().sentence == found.best().sentence

@@ -1,15 +1,23 @@
-"""`Outputs` and `Decisions`: what a method computes for rows, and what is to be done with them."""
+"""What a fitted method says of rows: predictions, decisions, a certificate on fresh rows, an evaluation."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from reliablenet.certificate.scored import ScoredRows, proba_rows, top_entries
+from reliablenet._checks import check_fraction, check_seed
+from reliablenet.certificate import Certificate
+from reliablenet.certificate.scored import ScoredRows, known_indices, proba_rows, top_entries
+from reliablenet.methods.held_out import HeldOut
+from reliablenet.methods.inputs import check_labels
+from reliablenet.methods.seen import SeenRows, model_hashes
+from reliablenet.metrics import Evaluation, evaluate
 
 
 @dataclass(frozen=True)
@@ -53,3 +61,160 @@ class Outputs(NamedTuple):
     def scored(self, y: NDArray[np.intp]) -> ScoredRows:
         """Return scores and verdicts of rows whose labels are class indices, -1 where not known."""
         return proba_rows(self.proba, y, self.score)
+
+
+class DecidingMixin(ABC):
+    """What can be asked of a fitted method; all of it rests on its scores and one threshold."""
+
+    alpha: float
+    rho: float
+    classes_: NDArray[Any]
+    threshold_: float
+    certificate_: Certificate
+    seen_: SeenRows | None = None
+
+    @abstractmethod
+    def _outputs(self, X: Any) -> Outputs:
+        """Return probabilities and scores of checked rows."""
+
+    @abstractmethod
+    def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
+        """Return rows as `_outputs` takes them; ``reset`` learns their columns."""
+
+    @property
+    def grouped_(self) -> bool:
+        """Whether the certificate counts one row of each group."""
+        return self.certificate_.unit == "group"
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable class of each row, accepted or not."""
+        return self._labels_of(self._checked_outputs(X))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return class probabilities of shape (n, K), columns in the order of ``classes_``."""
+        return self._checked_outputs(X).proba
+
+    def acceptance_score(self, X: Any) -> NDArray[np.float64]:
+        """Return the score of each row that is compared with the threshold."""
+        return self._checked_outputs(X).acceptance()
+
+    def accept(self, X: Any) -> NDArray[np.bool_]:
+        """Tell for each row whether to act on the prediction."""
+        return self._accepted(self.acceptance_score(X))
+
+    def decide(self, X: Any) -> Decisions:
+        """Return label, confidence and accepted for each row.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+
+        Returns
+        -------
+        Decisions
+        """
+        outputs = self._checked_outputs(X)
+        score = outputs.acceptance()
+        return Decisions(self._labels_of(outputs), score, self._accepted(score))
+
+    def score_rows(self, X: Any, y: Any) -> ScoredRows:
+        """Return score and verdict of each row, as certificates, metrics and curves take them.
+
+        Parameters
+        ----------
+        X, y
+            Rows and labels. A label that is none of ``classes_`` makes whatever is predicted wrong; a
+            warning says how many there are.
+
+        Returns
+        -------
+        ScoredRows
+        """
+        outputs, owner = self._checked_outputs(X), f"{type(self).__name__}.score_rows"
+        return outputs.scored(known_indices(check_labels(X, y, "y"), self.classes_, owner))
+
+    def certify(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        alpha: float | None = None,
+        rho: float | None = None,
+        groups: Any = None,
+        random_state: int = 0,
+    ) -> Certificate:
+        """Certify the fitted rule as it stands on rows that had no part in making it.
+
+        Rows that were given to `fit` are recognised one by one and refused.
+
+        Parameters
+        ----------
+        X, y
+            Fresh rows from the source that the rule will meet. A label that is none of ``classes_``
+            counts as wrong.
+        alpha, rho : float, optional
+            By default those of the estimator.
+        groups : array-like of shape (n,), optional
+            Whose row each is; one row of each group counts, drawn at random.
+        random_state : int
+            For that draw. The same rows give the same certificate.
+
+        Returns
+        -------
+        Certificate
+            Of kind "fixed".
+        """
+        owner = f"{type(self).__name__}.certify"
+        budget = (
+            check_fraction("alpha", self.alpha if alpha is None else alpha, owner),
+            check_fraction("rho", self.rho if rho is None else rho, owner),
+        )
+        seed = check_seed("random_state", random_state, owner)
+        check_is_fitted(self)
+        hashes = model_hashes(self, self._check_rows(X, reset=False))
+        if hashes is not None and self.seen_ is not None:
+            self.seen_.check(hashes)
+        rows = self.score_rows(X, y)
+        held = HeldOut(rows, hashes)
+        if groups is not None:
+            held = held.one_of_each(groups, seed)
+        return held.judge(*budget, self.threshold_)
+
+    def evaluate(
+        self, X: Any, y: Any, *, resamples: int = 0, random_state: Any = None
+    ) -> Evaluation:
+        """Measure the fitted rule on labelled rows.
+
+        Parameters
+        ----------
+        X, y
+            Rows and labels.
+        resamples : int
+            Bootstrap resamples for the intervals of metrics that are no shares; those of shares are
+            exact and always there.
+        random_state : int, RandomState or None
+            For the resamples.
+
+        Returns
+        -------
+        Evaluation
+        """
+        rows = self.score_rows(X, y)
+        return evaluate(
+            rows,
+            accepted=self._accepted(rows.score),
+            alpha=self.alpha,
+            resamples=resamples,
+            random_state=random_state,
+        )
+
+    def _accepted(self, score: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return score >= self.threshold_
+
+    def _labels_of(self, outputs: Outputs) -> NDArray[Any]:
+        labels: NDArray[Any] = self.classes_[top_entries(outputs.proba)[1]]
+        return labels
+
+    def _checked_outputs(self, X: Any) -> Outputs:
+        check_is_fitted(self)
+        return self._outputs(self._check_rows(X, reset=False))

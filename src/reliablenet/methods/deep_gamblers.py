@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from reliablenet._checks import check_count, check_positive, parameter_error
 from reliablenet.methods.abstaining import AbstainingClassifier
+from reliablenet.modelfile import stored_as
 from reliablenet.training.objective import Objective
 
 
@@ -44,6 +45,7 @@ class GamblersLoss(Objective):
         return epoch <= self.warmup_epochs
 
 
+@stored_as("network")
 @dataclass(eq=False, repr=False)
 class DeepGamblersClassifier(AbstainingClassifier):
     """A network with one more output, "abstain", that returns a part of the stake.
@@ -81,7 +83,7 @@ class DeepGamblersClassifier(AbstainingClassifier):
     Examples
     --------
     >>> from reliablenet.datasets import SyntheticBand
-    >>> rows = SyntheticBand(seed=0).sample(4000)
+    >>> rows = SyntheticBand(random_state=0).sample(4000)
     >>> clf = DeepGamblersClassifier(epochs=8, warmup_epochs=2, random_state=0).fit(rows.X, rows.y)
     >>> clf.certificate_.certified
     True

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 
 from reliablenet.methods.neural import NeuralClassifier
-from reliablenet.training.schedule import Schedule
+from reliablenet.modelfile import stored_as
+from reliablenet.training.schedule import BaseSchedule, Schedule
 
 
+@stored_as("network")
 @dataclass(eq=False, repr=False)
 class ERMClassifier(NeuralClassifier):
     """Plain empirical risk minimisation, with the same rule, certificate and contract.
@@ -37,7 +39,7 @@ class ERMClassifier(NeuralClassifier):
     Examples
     --------
     >>> from reliablenet.datasets import SyntheticBand
-    >>> rows = SyntheticBand(seed=0).sample(4000)
+    >>> rows = SyntheticBand(random_state=0).sample(4000)
     >>> clf = ERMClassifier(alpha=0.05, epochs=5, random_state=0).fit(rows.X, rows.y)
     >>> clf.certificate_.kind
     'monotone'
@@ -46,5 +48,5 @@ class ERMClassifier(NeuralClassifier):
     _: KW_ONLY
     epochs: int = 100
 
-    def _schedule(self) -> Schedule:
+    def _schedule(self) -> BaseSchedule:
         return Schedule.erm(self.epochs)

@@ -1,22 +1,41 @@
-"""Rows held out to judge a rule by, and the certificate that says what it is about."""
+"""The certification fold: judged once, by a certificate that says what it is about, and kept as evidence."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors.numpy import load as load_arrays, save as save_arrays
 
+from reliablenet._checks import check_finite
+from reliablenet._warn import warn_user
 from reliablenet.certificate import Certificate, Provenance
 from reliablenet.certificate.fingerprint import Fingerprint
 from reliablenet.certificate.groups import draw_places
 from reliablenet.certificate.record import Unit
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.certificate.threshold import judge, warn_of_labels
-from reliablenet.methods.fold_warnings import warn_of_repeats, warn_of_reuse
+from reliablenet.certificate.wording import emptiness, threshold_text
+from reliablenet.errors import (
+    EmptyCertificateWarning,
+    FoldWarning,
+    InvalidDataError,
+    NotCertifiedWarning,
+    ReuseWarning,
+)
 from reliablenet.methods.ledger import count_uses
-from reliablenet.tables.copies import count_repeats
+from reliablenet.tables.copies import Copies, count_repeats
+
+DTYPES = {
+    "score": np.float64,
+    "confidence": np.float64,
+    "predicted": np.int64,
+    "truth": np.int64,
+    "row": np.int64,
+}
 
 
 @dataclass(frozen=True)
@@ -67,3 +86,147 @@ class HeldOut:
         uses = count_uses(self.hashes, made.model)
         warn_of_reuse(uses)
         return replace(found, provenance=replace(made, uses=uses))
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What a fitted method said of each row of the certification fold, and what was true.
+
+    It holds no features: whoever gets the model does not get the data.
+
+    Attributes
+    ----------
+    score : array of shape (n,)
+        What is compared with the threshold.
+    confidence : array of shape (n,)
+        Top class probability; the same as the score unless the method learned one.
+    predicted, truth : integer arrays of shape (n,)
+        Places in ``classes_``; the truth is -1 where it is a class that the model does not know.
+    row : integer array of shape (n,)
+        Number of the row in the table given to `fit`, from 0; -1 where the fold was given by itself.
+
+    Examples
+    --------
+    >>> rows = Evidence([0.9, 0.8, 0.7], [0.9, 0.8, 0.7], [0, 1, 1], [0, 0, 1], [4, 7, 9])
+    >>> rows.wrong.tolist(), len(rows)
+    ([False, True, False], 3)
+    """
+
+    score: NDArray[np.float64]
+    confidence: NDArray[np.float64]
+    predicted: NDArray[np.int64]
+    truth: NDArray[np.int64]
+    row: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        shape = np.shape(self.score)
+        for name, dtype in DTYPES.items():
+            values = np.asarray(getattr(self, name), dtype)
+            if len(shape) != 1 or values.shape != shape:
+                raise InvalidDataError(
+                    "Evidence needs five vectors of one length; got "
+                    f"{ {entry: np.shape(getattr(self, entry)) for entry in DTYPES} }."
+                )
+            check_finite(name, values, "Evidence")
+            object.__setattr__(self, name, values)
+
+    @classmethod
+    def of(cls, rows: ScoredRows, row: NDArray[Any]) -> Evidence:
+        """Return what scored rows of a certification fold show."""
+        confidence: Any = rows.confidence
+        predicted: Any = rows.predicted
+        truth: Any = rows.truth
+        return cls(rows.score, confidence, predicted, truth, row)
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Evidence):
+            return NotImplemented
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in DTYPES)
+
+    @property
+    def wrong(self) -> NDArray[np.bool_]:
+        """Which predictions are wrong."""
+        return np.asarray(self.predicted != self.truth)
+
+    def scored(self) -> ScoredRows:
+        """Return scores and verdicts, as certificates, metrics and curves are computed from them."""
+        learned = not np.array_equal(self.score, self.confidence)
+        lowest, unknown = -np.inf if learned else 0.0, self.truth < 0
+        strangers = unknown if unknown.any() else None
+        return ScoredRows(
+            self.score, self.wrong, lowest, self.confidence, self.truth, self.predicted, strangers
+        )
+
+    def check(self, certificate: Certificate, n_classes: int) -> None:
+        """Raise unless these rows give the counts of the certificate."""
+        accepted = self.score >= certificate.threshold
+        counts = (int((accepted & self.wrong).sum()), int(accepted.sum()), len(self))
+        stated = (certificate.errors, certificate.accepted, certificate.n)
+        if counts != stated:
+            raise InvalidDataError(
+                "The evidence contradicts the certificate: it has (errors, accepted, n) = "
+                f"{counts} at the threshold {certificate.threshold:g}, the certificate {stated}."
+            )
+        for name, least in (("predicted", 0), ("truth", -1)):
+            places = getattr(self, name)
+            if places.min() < least or places.max() >= n_classes:
+                raise InvalidDataError(
+                    f"`{name}` of the evidence must hold places among {n_classes} classes; got "
+                    f"{places.min()} to {places.max()}."
+                )
+
+    def to_bytes(self) -> bytes:
+        """Return the arrays as safetensors."""
+        return bytes(save_arrays({entry.name: getattr(self, entry.name) for entry in fields(self)}))
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Evidence:
+        """Read what `to_bytes` wrote."""
+        arrays = load_arrays(content)
+        types = {name: values.dtype for name, values in arrays.items()}
+        if types != DTYPES:
+            raise InvalidDataError(f"Evidence must hold the arrays {[*DTYPES]}; got {types}.")
+        return cls(**arrays)
+
+
+def warn_of_repeats(found: Copies) -> None:
+    """Warn of certification rows that repeat each other."""
+    if found.suspicious:
+        warn_user(
+            f"{found.copies} of {found.n} certification rows ({found.share:.0%}) repeat another one, "
+            "label included. Copies are not independent, and the bound counts each: it is too small. "
+            f"There are {found.distinct} different rows. Drop duplicates, or give the copies of a row "
+            "the same name in `groups`, so that each counts once.",
+            FoldWarning,
+        )
+
+
+def warn_of_reuse(uses: int) -> None:
+    """Warn if certification rows have served other certificates before."""
+    if uses > 1:
+        warn_user(
+            f"These certification rows have now been used for {uses} certificates. Each may fail with "
+            "probability rho; whoever keeps the one that passed has a larger risk. Certify once, on "
+            "rows that nothing else has looked at, or let `compare` choose: it allows for the choice.",
+            ReuseWarning,
+        )
+
+
+def warn_of_verdict(name: str, certificate: Certificate, threshold: float) -> None:
+    """Warn if there is no certificate, or one that is worth nothing."""
+    if certificate.empty:
+        warn_user(
+            f"The certificate of {name} is worth nothing: {emptiness(certificate)}.",
+            EmptyCertificateWarning,
+        )
+    if not certificate.certified:
+        acts = threshold < math.inf
+        action = (
+            f"acts from {threshold_text(threshold)} on without it" if acts else "defers every row"
+        )
+        warn_user(
+            f"{name} got no certificate and {action}: {certificate.reason}.", NotCertifiedWarning
+        )

@@ -1,17 +1,26 @@
-"""Rows and labels as they come from a user, checked in the way of scikit-learn."""
+"""What `fit` is given: rows, labels and folds, checked; the folds that are missing are cut from the table."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
-from reliablenet._checks import as_array
-from reliablenet.errors import InvalidDataError
+from reliablenet._checks import as_array, parameter_error
+from reliablenet._warn import warn_user
+from reliablenet.certificate.groups import draw_places
+from reliablenet.certificate.record import Unit
+from reliablenet.certificate.scored import class_indices, known_indices
+from reliablenet.errors import FoldWarning, InvalidDataError, ReuseWarning
+from reliablenet.tables.copies import count_copies
+from reliablenet.tables.folds import Fold, Folds, cut_parts
 
 
 def check_rows(model: BaseEstimator, X: Any, y: Any, *, reset: bool) -> Any:
@@ -66,3 +75,159 @@ def check_labels(X: Any, y: Any, name: str) -> NDArray[Any]:
             f"{int(missing.argmax())} ({int(missing.sum())} in all). Drop those rows."
         )
     return labels
+
+
+@dataclass(frozen=True)
+class FitFolds:
+    """Folds whose labels are class indices, and what the certification fold stands for.
+
+    Attributes
+    ----------
+    folds : Folds
+    numbers : integer array
+        Numbers of the certification rows in the table, -1 if that fold was given by itself.
+    unit : {"row", "group"}
+        What the certification rows are: rows, or one row of each group.
+    """
+
+    folds: Folds
+    numbers: NDArray[np.intp]
+    unit: Unit
+
+
+def make_folds(
+    model: Any,
+    X: Any,
+    y: NDArray[Any],
+    selection: Any,
+    certification: Any,
+    groups: Any,
+    random: np.random.RandomState,
+) -> FitFolds:
+    """Return the folds of a fit, cutting those that were not given.
+
+    Parameters
+    ----------
+    model : SelectiveClassifier
+        Knows its classes, checks rows, and says how many go to each fold.
+    X, y
+        Checked rows and labels.
+    selection, certification : pair (X, y), triple (X, y, groups), Fold or None
+    groups : array-like of shape (n,) or None
+    random : RandomState
+
+    Returns
+    -------
+    FitFolds
+    """
+    indices = class_indices(y, model.classes_, "fit")
+    chosen = None if selection is None else model._check_fold(selection, "selection")
+    unit: Unit = "row" if groups is None else "group"
+    held = None
+    if certification is not None:
+        held, unit = _certification(model, certification, random)
+    there = [chosen is not None, held is not None]
+    if groups is not None and all(there):
+        raise parameter_error(
+            "groups",
+            "fit",
+            "be None if both folds are given: nothing is cut",
+            type(groups).__name__,
+            "The groups of a certification fold go with it: certification=(X, y, groups).",
+        )
+    parts = cut_parts(
+        indices,
+        groups,
+        lambda n: model._fold_counts(n, there),
+        random,
+        stratified=not model._promises_on_selection,
+    )
+    folds = Folds(
+        *(
+            Fold(_safe_indexing(X, part), indices[part]) if fold is None else fold
+            for fold, part in zip([None, chosen, held], parts, strict=True)
+        )
+    )
+    return FitFolds(folds, parts[2] if held is None else np.full(len(held), -1), unit)
+
+
+def check_pair(model: Any, pair: Any, name: str, *, groups: bool = False) -> tuple[Any, Any, Any]:
+    """Return checked rows, labels and groups of a fold that a user gave."""
+    expected = "be a pair (X, y)" + " or a triple (X, y, groups)" * groups
+    try:
+        X, y, *rest = _parts_of(pair)
+    except (TypeError, ValueError):
+        raise parameter_error(name, "fit", expected, type(pair).__name__) from None
+    if len(rest) > groups:
+        raise parameter_error(name, "fit", expected, f"{2 + len(rest)} parts")
+    X = model._check_rows(X, reset=False)
+    return X, check_labels(X, y, f"y of {name}"), rest[0] if rest else None
+
+
+def _parts_of(pair: Any) -> Any:
+    """Return the parts of a fold, which is a pair, a triple or a record."""
+    return (pair.X, pair.y) if isinstance(pair, Fold) else pair
+
+
+def given_parts(*pairs: Any) -> Iterator[Any]:
+    """Yield the rows, labels and groups of all folds that a user gave."""
+    for pair in pairs:
+        if pair is not None:
+            yield from (part for part in _parts_of(pair) if part is not None)
+
+
+def _certification(model: Any, pair: Any, random: np.random.RandomState) -> tuple[Fold, Unit]:
+    """Return the fold to certify on, one row of each group if it has groups."""
+    X, labels, groups = check_pair(model, pair, "certification", groups=True)
+    y = known_indices(labels, model.classes_, "the certification fold")
+    if groups is None:
+        return Fold(X, y), "row"
+    drawn = draw_places(groups, len(y), int(random.randint(2**31 - 1)))
+    return Fold(_safe_indexing(X, drawn), y[drawn]), "group"
+
+
+def warn_of_missing_classes(folds: Folds, classes: NDArray[Any]) -> None:
+    """Warn of classes that a fold lacks; labels are class indices."""
+    gaps = []
+    for name, fold in vars(folds).items():
+        known = fold.y[fold.y >= 0]
+        missing = classes[np.bincount(known, minlength=len(classes)) == 0]
+        if len(missing) and len(fold):  # a method that trains nothing has no training fold
+            gaps.append(f"{name} fold: {missing[:10].tolist()}")
+    if gaps:
+        where = "; ".join(gaps)
+        warn_user(
+            f"Some classes are missing from a fold ({where}). A class that training never sees "
+            "cannot be predicted, and a certificate says little about one that the "
+            "certification fold lacks. Merge rare classes or give more rows.",
+            FoldWarning,
+        )
+
+
+def warn_of_copies(folds: Folds, alpha: float) -> None:
+    """Warn of certification rows that training or selection has seen."""
+    found = count_copies(folds.certification, (folds.train, folds.selection))
+    if found.suspicious:
+        warn_user(
+            f"{found.copies} of {found.n} certification rows ({found.share:.0%}) are copies of "
+            "training or selection rows, label included. A model that knows them by heart is right "
+            "on the copies alone, so that the share of other rows acted on wrongly may exceed alpha = "
+            f"{alpha:g}. Drop duplicates, or give the copies of a row the same name in `groups`. "
+            "If the source itself repeats its rows this often, the certificate holds for it.",
+            FoldWarning,
+        )
+
+
+def warn_of_pipeline(model: Any) -> None:
+    """Warn if the certification rows are about to be cut from what a pipeline has learned from."""
+    context: Any = getattr(model, "_parent_callback_ctx", None)  # scikit-learn says who calls `fit`
+    if context is None or context.estimator_name != "Pipeline" or context.task_id == 0:
+        return  # the first step of a pipeline has none before it
+    name = type(model).__name__
+    warn_user(
+        f"{name} is the last step of a Pipeline: the steps before it have seen the rows that it is "
+        "going to certify on, so that the certificate may be false. Put the pipeline inside, "
+        "CertifiedThreshold(make_pipeline(...)), or give rows that no step has seen as "
+        "`certification=`.",
+        ReuseWarning,
+    )

@@ -9,10 +9,13 @@ from reliablenet.tables.tabular import TabularEncoder
 
 
 def layers(model: Any) -> Iterator[Any]:
-    """Yield a fitted model and what it wraps, from the outside in."""
-    while model is not None:
-        yield model
-        model = getattr(model, "estimator_", None)
+    """Yield a model and what it wraps, from the outside in, as far as that is fitted."""
+    yield model
+    inner = getattr(model, "estimator_", None)
+    if (
+        getattr(inner, "classes_", None) is not None
+    ):  # bagging has a pattern there, not fitted itself
+        yield from layers(inner)
 
 
 def find_encoder(model: Any) -> TabularEncoder | None:

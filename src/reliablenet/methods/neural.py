@@ -13,9 +13,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 from sklearn.callback import with_callbacks
-from sklearn.utils import check_random_state
 from torch import Tensor, nn
 
 from reliablenet._checks import parameter_error
@@ -30,27 +28,25 @@ from reliablenet.methods.architectures import (
 )
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.decisions import Outputs
-from reliablenet.methods.evidence import fingerprint
-from reliablenet.methods.fit_folds import FitFolds
-from reliablenet.methods.fold_warnings import warn_of_missing_classes
-from reliablenet.risk.surrogate import M1, M2
+from reliablenet.methods.inputs import FitFolds, warn_of_missing_classes
+from reliablenet.methods.seen import fingerprint
+from reliablenet.modelfile.network import NetworkParts
 from reliablenet.tables.folds import Fold, Folds
 from reliablenet.tables.tabular import TabularEncoder
 from reliablenet.training import ranks
-from reliablenet.training.augmentation import check_augment, check_images
+from reliablenet.training.batches import Rows, check_augment, check_images
 from reliablenet.training.forward import evaluate_logits
-from reliablenet.training.history import History
+from reliablenet.training.history import History, progress
 from reliablenet.training.loop import train
 from reliablenet.training.objective import Objective
 from reliablenet.training.optimisation import Optimisation
-from reliablenet.training.progress import progress
-from reliablenet.training.rows import Rows
-from reliablenet.training.schedule import Schedule
-from reliablenet.training.source import Source, is_source
-from reliablenet.training.stream import Inputs, Stream
+from reliablenet.training.schedule import BaseSchedule, Schedule
+from reliablenet.training.stream import Inputs, Source, Stream, is_source
 
 ARRAY_ROWS, FRAME_ROWS = 2048, 65_536  # encoded together; a column of a frame costs more to begin
 Auto = float | Literal["auto"]  # "auto": what suits the network
+FoldOrStream = Fold | Stream
+RowsOrStream = Rows | Stream
 
 
 @dataclass(eq=False, repr=False)  # scikit-learn brings its own
@@ -66,7 +62,9 @@ class NeuralClassifier(SelectiveClassifier):
     input_shape_ : tuple of int
         Shape of one encoded row.
     history_ : History
-        The course of training, epoch by epoch.
+        The course of training, epoch by epoch: of the fit that decided how long to train. If the
+        network was then trained once more, on training and selection rows together, `network_` has
+        the weights of that second fit; ``history_.weights_in_use`` says which it is.
     """
 
     alpha: float = 0.05
@@ -92,7 +90,7 @@ class NeuralClassifier(SelectiveClassifier):
     history_: History = field(init=False)
 
     @abstractmethod
-    def _schedule(self) -> Schedule:
+    def _schedule(self) -> BaseSchedule:
         """Return the schedule to train by."""
 
     def _architecture(self) -> Architecture:
@@ -107,13 +105,9 @@ class NeuralClassifier(SelectiveClassifier):
         """Return a network with its first weights, a function of the seed."""
         return self._from_factory(len(self.classes_), seed)
 
-    def _training_threshold(self) -> float | None:
-        """Return the threshold of the constraint, None to take it from the selection fold."""
-        return None
-
-    def _aim(self, selection_rows: int) -> float:
-        """Return the JCW that training is to keep on the selection fold."""
-        return self.alpha
+    def _constraint(self, selection_rows: int) -> dict[str, Any]:
+        """Return the settings of `train` that only the constraint has."""
+        return {}
 
     def _refits(self) -> bool:
         """Tell whether to train once more, on training and selection rows together."""
@@ -121,11 +115,7 @@ class NeuralClassifier(SelectiveClassifier):
 
     def _tunes_on_selection(self) -> bool:
         schedule = self._schedule()
-        return self.checkpoint == "selection" or bool(schedule.max_stages or schedule.patience)
-
-    def _surrogate(self) -> tuple[float, float]:
-        """Return m1 and m2."""
-        return M1, M2
+        return self.checkpoint == "selection" or schedule.constrained or schedule.chooses_epochs
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -140,9 +130,8 @@ class NeuralClassifier(SelectiveClassifier):
         try:
             torch.empty(0, device=self.device)
         except (RuntimeError, AssertionError, TypeError) as error:
-            raise parameter_error(
-                "device", owner, "name a device that torch can use here", self.device
-            ) from error
+            expected = "name a device that torch can use here"
+            raise parameter_error("device", owner, expected, self.device) from error
 
     def _optimisation(self) -> Optimisation:
         """Return the settings of the optimiser: the network's own, but for what the user has set."""
@@ -167,9 +156,9 @@ class NeuralClassifier(SelectiveClassifier):
 
         Where rows do not fit in memory, X is a `torch.utils.data.Dataset` or `DataLoader` and y is
         left out. It yields rows as float32, encoded already, and labels as class indices 0 to K-1.
-        It is read once beforehand, to check it and to count its rows and classes; of the rows
-        nothing is kept. A Dataset is shuffled anew each epoch, by ``random_state``, in batches of
-        ``batch_size``; a DataLoader brings its own order and batch size.
+        It is read once beforehand, to check it and to count its rows and classes. A Dataset is
+        shuffled anew each epoch, by ``random_state``, in batches of ``batch_size``; a DataLoader
+        brings its own order and batch size.
 
         In a `torch.distributed` group (`torchrun`) every rank calls `fit` alike and gets the same
         model. Each trains on its share of every batch, so that ``batch_size`` is that of one rank;
@@ -209,9 +198,8 @@ class NeuralClassifier(SelectiveClassifier):
             return streamed
         for name, fold in (("selection", selection), ("certification", certification)):
             if is_source(fold):
-                raise parameter_error(
-                    name, "fit", "be a pair (X, y) if `X` is an array", type(fold).__name__
-                )
+                expected = "be a pair (X, y) if `X` is an array"
+                raise parameter_error(name, "fit", expected, type(fold).__name__)
         fitted: Self = super().fit(
             X, y, selection=selection, certification=certification, groups=groups
         )
@@ -225,11 +213,10 @@ class NeuralClassifier(SelectiveClassifier):
         given = {"selection": selection, "certification": certification}
         for name, fold in given.items():
             if fold is None:
-                raise parameter_error(
-                    name, "fit", f"be given: no fold can be cut from a {type(X).__name__}", None
-                )
+                expected = f"be given: no fold can be cut from a {type(X).__name__}"
+                raise parameter_error(name, "fit", expected, None)
         self._check_settings()
-        random = ranks.from_first(check_random_state(self.random_state))
+        random = self._random()
         rows = Stream(X, "X", device=self.device)
         self.classes_ = np.arange(rows.count_classes())
         if not isinstance(self.threshold, str):
@@ -248,18 +235,15 @@ class NeuralClassifier(SelectiveClassifier):
         self._fix_rule(FitFolds(folds, np.full(len(folds.certification), -1), "row"), "")
         return self
 
-    def _begin(
-        self, X: Any, y: Any, classes: NDArray[Any] | None = None
-    ) -> tuple[Any, NDArray[Any], np.random.RandomState]:
-        rows, labels, random = super()._begin(X, y, classes)
-        return rows, labels, ranks.from_first(random)  # all ranks cut the same folds
+    def _random(self) -> np.random.RandomState:
+        return ranks.from_first(super()._random())  # all ranks cut the same folds
 
     def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
         if not is_source(X):
             return super()._check_rows(X, y, reset=reset)
         return Inputs(X, self.input_shape_ if self.encoder_ is None else (self.n_features_in_,))
 
-    def _check_part(self, fold: Any, name: str) -> Fold | Stream:
+    def _check_part(self, fold: Any, name: str) -> FoldOrStream:
         """Return a fold to evaluate, given as arrays or to be read batch by batch."""
         if not is_source(fold):
             return self._check_fold(fold, name)
@@ -268,12 +252,7 @@ class NeuralClassifier(SelectiveClassifier):
         return part
 
     def _fit_folds(
-        self,
-        train_fold: Fold | Stream,
-        selection: Fold | Stream,
-        seed: int,
-        *,
-        keep_selection: bool,
+        self, train_fold: FoldOrStream, selection: FoldOrStream, seed: int, *, keep_selection: bool
     ) -> None:
         ranks.check_agreement(getattr(self, "fingerprint_", ""))  # of the certification fold too
         if isinstance(train_fold, Fold):
@@ -289,7 +268,6 @@ class NeuralClassifier(SelectiveClassifier):
             self.input_shape_ = tuple(rows.X.shape[1:])
         self.network_ = self._build_network(seed).to(self.device)
         schedule = self._schedule()
-        m1, m2 = self._surrogate()
         context = self._init_callback_context(max_subtasks=schedule.epochs)
         context.call_on_fit_task_begin(estimator=self, **data)
         verbose = self.verbose if ranks.rank() == 0 else False
@@ -307,33 +285,20 @@ class NeuralClassifier(SelectiveClassifier):
                 )
                 return bool(stop)
 
-            self.history_ = train(
-                self.network_,
+            self.history_ = self._train(
                 rows,
                 chosen,
-                alpha=self.alpha,
+                seed,
                 schedule=schedule,
-                objective=self._objective(),
-                optimisation=self._optimisation(),
-                threshold=self._training_threshold(),
-                aim=self._aim(chosen.total),
-                keep="last" if self.checkpoint == "last" else "selection",
-                seed=seed,
-                m1=m1,
-                m2=m2,
-                augment=self.augment,
+                keep=self.checkpoint,
                 after_epoch=after_epoch,
                 checkpoint_file=Path(self.checkpoint_file) if self.checkpoint_file else None,
+                **self._constraint(chosen.total),
             )
-        free = self._refits() and not keep_selection
-        if (
-            free
-            and isinstance(selection, Fold)
-            and isinstance(rows, Rows)
-            and isinstance(chosen, Rows)
-        ):
+        again = self._refits() and not keep_selection
+        if again and isinstance(rows, Rows) and isinstance(chosen, Rows):
             # what the selection fold shows of a network that was not trained on it
-            self._selection_rows = self._outputs(selection.X).scored(selection.y)
+            self._selection_rows = self._outputs(selection.X).scored(_as_fold(selection).y)
             self._refit(rows, chosen, seed)
         context.call_on_fit_task_end(estimator=self, **data)
         advice = self.history_.advice()
@@ -344,19 +309,25 @@ class NeuralClassifier(SelectiveClassifier):
         """Train a network anew, for as many epochs as served best, on the rows of both folds."""
         both = Rows(torch.cat([rows.X, chosen.X]), torch.cat([rows.y, chosen.y]))
         self.network_ = self._build_network(seed).to(self.device)
-        train(
+        schedule = Schedule.erm(self.history_.chosen_epoch)
+        self._train(both, chosen, seed, schedule=schedule, keep="last")
+        self.history_.refitted_rows = both.total
+
+    def _train(
+        self, rows: RowsOrStream, chosen: RowsOrStream, seed: int, **settings: Any
+    ) -> History:
+        """Train `network_` by the settings of this estimator, and those that one fit has for itself."""
+        return train(
             self.network_,
-            both,
+            rows,
             chosen,
             alpha=self.alpha,
-            schedule=Schedule.erm(self.history_.chosen_epoch),
             objective=self._objective(),
             optimisation=self._optimisation(),
-            keep="last",
-            seed=seed,
             augment=self.augment,
+            seed=seed,
+            **settings,
         )
-        self.history_.refitted_rows = both.total
 
     def _outputs(self, X: Any) -> Outputs:
         objective = self._objective()
@@ -386,7 +357,7 @@ class NeuralClassifier(SelectiveClassifier):
         matrix = np.asarray(X, np.float32) if self.encoder_ is None else self.encoder_.compact(X)
         return torch.from_numpy(matrix).to(self.device)
 
-    def _tensors(self, fold: Fold | Stream) -> Rows | Stream:
+    def _tensors(self, fold: FoldOrStream) -> RowsOrStream:
         if isinstance(fold, Stream):
             return fold
         return Rows(self._encode(fold.X), torch.from_numpy(fold.y.astype(np.int64)).to(self.device))
@@ -400,6 +371,17 @@ class NeuralClassifier(SelectiveClassifier):
         factory = self._architecture().factory
         return build_network(factory, shape, bins, outputs, len(self.classes_), seed, owner)
 
+    def _network_parts(self) -> NetworkParts:
+        state = self.network_.state_dict()
+        return NetworkParts(state, self.encoder_, self.history_, self.input_shape_)
+
+    def _restore_network(self, parts: NetworkParts) -> None:
+        self.encoder_, self.history_ = parts.encoder, parts.history
+        self.input_shape_ = parts.input_shape
+        self.network_ = self._build_network(seed=0)
+        self.network_.load_state_dict(parts.weights)
+        self.network_.to(self.device).eval()
+
     def _as_if_stopped_here(self) -> dict[str, Any]:
         """Return what a callback needs to try the network in mid-training; it defers every row."""
         names = ("classes_", "encoder_", "score_", "n_features_in_", "feature_names_in_")
@@ -407,9 +389,9 @@ class NeuralClassifier(SelectiveClassifier):
         return state | {"network_": copy.deepcopy(self.network_), "threshold_": np.inf}
 
 
-def _as_fold(part: Fold | Stream) -> Fold:
+def _as_fold(part: FoldOrStream) -> Fold:
     return part if isinstance(part, Fold) else Fold(part.X, part.y.cpu().numpy())
 
 
-def _fingerprint(part: Fold | Stream) -> str:
+def _fingerprint(part: FoldOrStream) -> str:
     return fingerprint(part.X, part.y) if isinstance(part, Fold) else part.fingerprint

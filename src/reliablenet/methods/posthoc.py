@@ -17,12 +17,14 @@ from reliablenet.certificate import conformal_threshold
 from reliablenet.errors import FoldWarning
 from reliablenet.methods.decisions import Outputs
 from reliablenet.methods.wrapping import WrappingClassifier
+from reliablenet.modelfile import stored_as
 from reliablenet.tables.folds import Fold
 
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)  # a forest's flat zero becomes a finite logit
 LARGEST_TEMPERATURE = 100.0
 
 
+@stored_as("rule")
 class CertifiedThreshold(WrappingClassifier):
     """The smallest threshold on a classifier's confidence that the certification fold certifies.
 
@@ -45,7 +47,7 @@ class CertifiedThreshold(WrappingClassifier):
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from reliablenet.datasets import SyntheticBand
-    >>> band = SyntheticBand(seed=0)
+    >>> band = SyntheticBand(random_state=0)
     >>> past, held_out = band.sample(2000), band.sample(2000)
     >>> model = LogisticRegression().fit(past.X, past.y)
     >>> clf = CertifiedThreshold(model, alpha=0.05).fit(held_out.X, held_out.y)
@@ -56,6 +58,7 @@ class CertifiedThreshold(WrappingClassifier):
     threshold = "certified"
 
 
+@stored_as("rule")
 class ConfidenceThreshold(WrappingClassifier):
     """The most permissive threshold whose observed JCW on the selection fold is within alpha.
 
@@ -80,7 +83,7 @@ class ConfidenceThreshold(WrappingClassifier):
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from reliablenet.datasets import SyntheticBand
-    >>> rows = SyntheticBand(seed=0).sample(4000)
+    >>> rows = SyntheticBand(random_state=0).sample(4000)
     >>> import warnings
     >>> with warnings.catch_warnings(action="ignore"):  # no certificate, as is to be expected
     ...     clf = ConfidenceThreshold(LogisticRegression(), random_state=0).fit(rows.X, rows.y)
@@ -92,6 +95,7 @@ class ConfidenceThreshold(WrappingClassifier):
     _acts_uncertified: ClassVar[bool] = True
 
 
+@stored_as("rule")
 class ConformalRiskControl(WrappingClassifier):
     """The conformal risk control threshold, chosen on the selection fold: JCW in expectation.
 
@@ -120,7 +124,7 @@ class ConformalRiskControl(WrappingClassifier):
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from reliablenet.datasets import SyntheticBand
-    >>> band = SyntheticBand(seed=0)
+    >>> band = SyntheticBand(random_state=0)
     >>> rows, fresh = band.sample(4000), band.sample(100_000)
     >>> import warnings
     >>> with warnings.catch_warnings(action="ignore"):  # no certificate, as is to be expected
@@ -149,6 +153,7 @@ class ConformalRiskControl(WrappingClassifier):
         return conformal_threshold(outputs.proba, selection.y, self.alpha, score=outputs.score)
 
 
+@stored_as("rule")
 @dataclass(eq=False, repr=False)
 class TemperatureScaling(WrappingClassifier):
     """Divide a classifier's logits by one number, fitted on the selection fold (Guo et al., 2017).
@@ -204,6 +209,13 @@ class TemperatureScaling(WrappingClassifier):
 
     def _outputs(self, X: Any) -> Outputs:
         return Outputs(scale(super()._outputs(X).proba, self.temperature_))
+
+    def _learned(self) -> dict[str, Any]:
+        return super()._learned() | {"temperature": self.temperature_}
+
+    def _relearn(self, learned: dict[str, Any]) -> None:
+        super()._relearn(learned)
+        self.temperature_ = float(learned["temperature"])
 
 
 def _some_rows(fold: Fold, places: NDArray[np.intp]) -> Fold:

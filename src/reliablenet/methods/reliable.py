@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 from reliablenet._checks import parameter_error
-from reliablenet.certificate.planning import certifiable_jcw
 from reliablenet.methods.architectures import NetworkFactory
 from reliablenet.methods.neural import NeuralClassifier
+from reliablenet.modelfile import stored_as
 from reliablenet.risk.surrogate import M1, M2, check_smoothing
 from reliablenet.tables.folds import Fold
-from reliablenet.training.schedule import Schedule
-from reliablenet.training.stream import Stream
+from reliablenet.training.schedule import BaseSchedule, Schedule
 
 
+@stored_as("network")
 @dataclass(eq=False, repr=False)
 class ReliableClassifier(NeuralClassifier):
     """A network trained so that it is rarely confident and wrong, with a certified rule to act.
@@ -32,11 +34,11 @@ class ReliableClassifier(NeuralClassifier):
         For tables an ensemble on quantile bins (`tabular`, `PiecewiseEncoder`) or the paper's network,
         "mlp"; the others are for images. For inputs with more than two axes the first argument of a
         callable is their shape.
-    schedule : "adaptive", "paper" or Schedule
-        See `Schedule`. One that adapts trains the network once more in the end if the threshold is
-        "certified" and the constraint was not needed: on training and selection rows together. It does
-        not where a rule around it, such as a temperature, still computes something on the selection
-        fold.
+    schedule : "adaptive", "paper", AdaptiveSchedule or Schedule
+        See `AdaptiveSchedule` and, for the paper's, `Schedule`. An adaptive one trains the network once
+        more in the end if the threshold is "certified" and the constraint was not needed: on training
+        and selection rows together. It does not where a rule around it, such as a temperature, still
+        computes something on the selection fold.
     checkpoint : {"selection", "last"}
         Which epoch's weights to keep: the lowest selection-fold loss among the epochs that keep the
         budget on the selection fold, or the last.
@@ -66,6 +68,8 @@ class ReliableClassifier(NeuralClassifier):
     threshold_ : float
     certificate_ : Certificate
     history_ : History
+        Of the fit that decided how long to train; ``history_.weights_in_use`` says whether the weights
+        are from it or from a second one.
     training_threshold_ : float
         The threshold at which the constraint acted.
     classes_, network_, encoder_, n_features_in_, feature_names_in_
@@ -74,7 +78,7 @@ class ReliableClassifier(NeuralClassifier):
     Examples
     --------
     >>> from reliablenet.datasets import SyntheticBand
-    >>> band = SyntheticBand(seed=0)
+    >>> band = SyntheticBand(random_state=0)
     >>> rows, new = band.sample(4000), band.sample(5)
     >>> clf = ReliableClassifier(alpha=0.05, random_state=0).fit(rows.X, rows.y)
     >>> clf.certificate_.certified, clf.certificate_.upper_bound <= 0.05
@@ -85,17 +89,15 @@ class ReliableClassifier(NeuralClassifier):
 
     _: KW_ONLY
     network: str | NetworkFactory = "tabular"
-    schedule: str | Schedule = "adaptive"
+    schedule: str | BaseSchedule = "adaptive"
     checkpoint: str = "selection"
     m1: float = M1
     m2: float = M2
 
-    training_threshold_: float = field(init=False)
-
     def _check_settings(self) -> None:
         super()._check_settings()
         check_smoothing(0.5, self.m1, self.m2, "ReliableClassifier")
-        if self._schedule().patience is not None and self.checkpoint == "last":
+        if self._schedule().chooses_epochs and self.checkpoint == "last":
             raise parameter_error(
                 "checkpoint",
                 "ReliableClassifier",
@@ -104,45 +106,38 @@ class ReliableClassifier(NeuralClassifier):
                 'Or use schedule="paper".',
             )
 
-    def _schedule(self) -> Schedule:
-        named = {"paper": Schedule.paper, "adaptive": Schedule.adaptive}
+    def _schedule(self) -> BaseSchedule:
+        named: dict[str, Callable[[], BaseSchedule]] = {
+            "paper": Schedule.paper,
+            "adaptive": Schedule.adaptive,
+        }
         if isinstance(self.schedule, str) and self.schedule in named:
             return named[self.schedule]()
-        if not isinstance(self.schedule, Schedule) or self.schedule.max_stages == 0:
+        if not isinstance(self.schedule, BaseSchedule) or not self.schedule.constrained:
             raise parameter_error(
                 "schedule",
                 "ReliableClassifier",
-                'be "paper", "adaptive" or a Schedule with at least one stage',
+                'be "paper", "adaptive", or a Schedule or AdaptiveSchedule with at least one stage',
                 self.schedule,
             )
         return self.schedule
 
-    def _training_threshold(self) -> float | None:
-        return None if isinstance(self.threshold, str) else float(self.threshold)
-
-    def _aim(self, selection_rows: int) -> float:
-        if self._schedule().patience is None:
-            return self.alpha
-        # rows too few for any certificate still leave something to aim at
-        return certifiable_jcw(selection_rows, self.alpha, self.rho) or self.alpha / 2
+    def _constraint(self, selection_rows: int) -> dict[str, Any]:
+        return {
+            "threshold": None if isinstance(self.threshold, str) else float(self.threshold),
+            "aim": self._schedule().aim(self.alpha, self.rho, selection_rows),
+            "m1": self.m1,
+            "m2": self.m2,
+        }
 
     def _refits(self) -> bool:
-        adapts = self._schedule().patience is not None
-        return adapts and self.threshold == "certified" and self.history_.chosen().stage == 0
+        free = self._schedule().chooses_epochs and self.threshold == "certified"
+        return free and self.history_.chosen().stage == 0
 
-    def _surrogate(self) -> tuple[float, float]:
-        return self.m1, self.m2
-
-    def _fit_folds(
-        self,
-        train_fold: Fold | Stream,
-        selection: Fold | Stream,
-        seed: int,
-        *,
-        keep_selection: bool,
-    ) -> None:
-        super()._fit_folds(train_fold, selection, seed, keep_selection=keep_selection)
-        self.training_threshold_ = self.history_.threshold
+    @property
+    def training_threshold_(self) -> float:
+        """The threshold at which the constraint acted."""
+        return self.history_.threshold
 
     def _selection_threshold(self, selection: Fold) -> float:
         return self.training_threshold_

@@ -1,7 +1,11 @@
-"""Rows that a model has seen: they prove nothing about it, and are recognised when they come back."""
+"""Rows that a model has seen: they prove nothing about it, and are recognised when they come back.
+
+Of each row 64 bits are kept, and of the whole table given to `fit` its SHA-256.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -10,11 +14,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from safetensors.numpy import load as load_arrays, save as save_arrays
+from scipy import sparse
 
+from reliablenet._checks import as_array
 from reliablenet._warn import warn_user
 from reliablenet.certificate.fingerprint import Fingerprint
 from reliablenet.errors import InvalidDataError, ReuseWarning
-from reliablenet.methods.fold_warnings import warn_of_repeats
+from reliablenet.methods.held_out import warn_of_repeats
 from reliablenet.methods.layers import find_encoder
 from reliablenet.tables.copies import (
     chance_share,
@@ -202,15 +208,31 @@ class RowWatch:
         return "" if self._mark is None else self._mark.text()
 
 
-def see_folds(model: Any, folds: Folds) -> SeenRows | None:
-    """Return the rows of a fit, None if some of them cannot be compared."""
+def check_fresh(inner: Any, folds: Folds) -> None:
+    """Raise if rows to choose or to certify on have trained the model fitted before, if there is one."""
+    seen: SeenRows | None = getattr(inner, "seen_", None)
+    if seen is None:
+        return
+    for fold in (folds.selection, folds.certification):
+        hashes = model_hashes(inner, fold.X) if len(fold) else None
+        if hashes is not None:
+            seen.check(hashes, trained_only=True)
+
+
+def see_folds(model: Any, folds: Folds, inner: Any) -> SeenRows | None:
+    """Return the rows of a fit and of the model that was fitted before it, if any.
+
+    None if some of the rows of this fit cannot be compared.
+    """
     parts = [fold for fold in (folds.train, folds.selection, folds.certification) if len(fold)]
     hashes = [model_hashes(model, fold.X) for fold in parts]
     known = [part for part in hashes if part is not None]
     if len(known) < len(hashes):
         return None
     trained = known[:-1] or [np.empty(0, np.uint64)]
-    return SeenRows.of(np.concatenate(trained), known[-1])
+    own = SeenRows.of(np.concatenate(trained), known[-1])
+    before: SeenRows | None = getattr(inner, "seen_", None)
+    return own if before is None else own.around(before)
 
 
 def model_hashes(model: Any, X: Any) -> Hashes | None:
@@ -227,3 +249,63 @@ def _among(hashes: Hashes, known: Hashes) -> NDArray[np.bool_]:
         return np.zeros(len(hashes), bool)
     place = np.searchsorted(known, hashes).clip(max=len(known) - 1)
     return np.asarray(known[place] == hashes)
+
+
+def fingerprint(*tables: Any) -> str:
+    """Return the SHA-256 of tables: column names, types and values, in their order.
+
+    Parameters
+    ----------
+    *tables
+        Data frames, arrays, tensors, sparse matrices, or sequences of anything.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"age": [31, 52], "job": ["a", None]})
+    >>> fingerprint(table) == fingerprint(table.copy()), len(fingerprint(table, [1, 0]))
+    (True, 64)
+    >>> fingerprint(table) == fingerprint(table.rename(columns={"age": "years"}))
+    False
+    """
+    digest = hashlib.sha256()
+    for table in tables:
+        parts = _table_parts(table)
+        digest.update(f"{len(parts)} parts\n".encode())
+        for name, values in parts:
+            array = _values(values)
+            kind = getattr(values, "dtype", array.dtype)
+            digest.update(f"{name} {kind} {array.shape}\n".encode())
+            if array.dtype.hasobject:  # its bytes are addresses in memory
+                digest.update("\n".join(map(repr, array.reshape(-1).tolist())).encode())
+            else:
+                digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def _table_parts(table: Any) -> list[tuple[str, Any]]:
+    """Return what a table consists of, each part with its name."""
+    if sparse.issparse(table):
+        matrix = sparse.csr_array(table, copy=True)
+        matrix.sum_duplicates()
+        places = [("places", matrix.indices), ("starts", matrix.indptr)]  # 32 bits or 64
+        parts = [(name, values.astype(np.int64)) for name, values in places]
+        return [("shape", np.array(matrix.shape)), *parts, ("values", matrix.data)]
+    if isinstance(table, pd.DataFrame):
+        return [(repr(name), column) for name, column in table.items()]
+    if hasattr(table, "columns"):
+        return [(repr(name), table[name]) for name in table.columns]
+    return [("values", table)]
+
+
+def _values(values: Any) -> NDArray[Any]:
+    try:
+        return as_array(values)
+    except ValueError:  # rows of unequal length
+        array = np.empty(len(values), object)
+        array[:] = list(values)
+        return array

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from reliablenet._checks import check_fraction, check_positive, is_real, parameter_error
 from reliablenet.errors import InvalidDataError
 from reliablenet.methods.abstaining import AbstainingClassifier
+from reliablenet.modelfile import stored_as
 from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.networks import Network
 from reliablenet.training.objective import Objective
@@ -75,6 +76,7 @@ class SelectiveNetwork(nn.Module):
         return torch.cat([head(features) for head in heads], dim=-1)
 
 
+@stored_as("network")
 @dataclass(eq=False, repr=False)
 class SelectiveNetClassifier(AbstainingClassifier):
     """A network that learns which rows to take on, so as to be right on a given share of them.
@@ -118,7 +120,7 @@ class SelectiveNetClassifier(AbstainingClassifier):
     Examples
     --------
     >>> from reliablenet.datasets import SyntheticBand
-    >>> rows = SyntheticBand(seed=0).sample(4000)
+    >>> rows = SyntheticBand(random_state=0).sample(4000)
     >>> clf = SelectiveNetClassifier(epochs=8, random_state=0).fit(rows.X, rows.y)
     >>> clf.certificate_.certified
     True

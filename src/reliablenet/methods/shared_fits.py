@@ -1,7 +1,8 @@
-"""Methods that share one classifier are fitted together: one training, and as many rules as there are."""
+"""Methods around one classifier are fitted together: one training, and as many rules as there are."""
 
 from __future__ import annotations
 
+import copy
 import time
 import warnings
 from contextlib import suppress
@@ -10,11 +11,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.base import BaseEstimator, clone
 
 from reliablenet.certificate.record import Unit
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.certificate.threshold import judge
 from reliablenet.methods.base import SelectiveClassifier
+from reliablenet.methods.layers import layers
 from reliablenet.methods.ledger import closed
 from reliablenet.methods.method_result import MethodResult
 from reliablenet.methods.posthoc import CertifiedThreshold
@@ -22,6 +25,58 @@ from reliablenet.methods.wrapping import WrappingClassifier
 from reliablenet.tables.folds import Fold, Folds
 
 Method = tuple[str, SelectiveClassifier]
+
+
+def prepare(
+    chosen: dict[str, Any], alpha: float, rho: float, seed: int
+) -> dict[str, SelectiveClassifier]:
+    """Return copies under one budget; what was one classifier in the original stays one."""
+    copies: dict[int, Any] = {}
+
+    def copied(model: Any) -> Any:
+        if id(model) not in copies:
+            copies[id(model)] = _seeded(clone(model, safe=False), seed)
+        return copies[id(model)]
+
+    prepared = {}
+    for name, model in chosen.items():
+        method = model
+        if not isinstance(model, SelectiveClassifier) or hasattr(model, "threshold_"):
+            method = CertifiedThreshold(model)
+        if isinstance(method, WrappingClassifier):
+            method = copy.copy(method)
+            if hasattr(method.estimator, "predict_proba") and not method._is_fitted():
+                method.estimator = copied(method.estimator)
+        else:
+            method = copied(method)
+        prepared[name] = method.set_params(alpha=alpha, rho=rho)
+    return prepared
+
+
+def _seeded(model: Any, seed: int) -> Any:
+    """Give a seed to whatever has none, and let `compare` alone show progress."""
+    if isinstance(model, BaseEstimator):
+        settings = model.get_params()
+        model.set_params(
+            **{
+                name: seed
+                for name, value in settings.items()
+                if name.split("__")[-1] == "random_state" and value is None
+            }
+        )
+        if isinstance(model, SelectiveClassifier) and "verbose" in settings:
+            model.set_params(verbose=False)
+    return model
+
+
+def put_together(methods: dict[str, SelectiveClassifier]) -> list[list[Method]]:
+    """Put methods around the same classifier together, that classifier first if it is a method."""
+    by_classifier: dict[int, list[Method]] = {}
+    for name, method in methods.items():
+        wraps = isinstance(method, WrappingClassifier)
+        together = by_classifier.setdefault(id(method.estimator if wraps else method), [])
+        together.insert(len(together) if wraps else 0, (name, method))
+    return list(by_classifier.values())
 
 
 @dataclass
@@ -50,30 +105,32 @@ class Fits:
         self.selection |= more.selection
 
 
-def fit_family_on_one_thread(
-    group: list[Method], folds: Folds, unit: Unit, alpha: float, rho: float
+def fit_together_on_one_thread(
+    together: list[Method], folds: Folds, unit: Unit, alpha: float, rho: float
 ) -> Fits:
-    """Do what `fit_family` does, in a process beside others: more threads would wait for each other."""
+    """Do what `fit_together` does, in a process beside others: more threads would wait for each other."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return fit_family(group, folds, unit, alpha, rho)
+        return fit_together(together, folds, unit, alpha, rho)
     finally:
         torch.set_num_threads(threads)
 
 
-def fit_family(group: list[Method], folds: Folds, unit: Unit, alpha: float, rho: float) -> Fits:
+def fit_together(
+    together: list[Method], folds: Folds, unit: Unit, alpha: float, rho: float
+) -> Fits:
     """Fit methods that share a classifier, one training for all; a failure stays with its method."""
     fits, held = Fits(), folds.certification
     # of a fold that has one row of each group, each row is a group
     certification = held if unit == "row" else (held.X, held.y, np.arange(len(held)))
     shared, shared_seconds = None, 0.0
-    for number, (name, method) in enumerate(group):
+    for number, (name, method) in enumerate(together):
         wraps = isinstance(method, WrappingClassifier)
         given = wraps and shared is None and method._is_trained()
         if wraps and shared is not None:
             method.estimator, method._shares_fit = shared, True
-        method._shares_selection = _selection_still_needed(group[number + 1 :])
+        method._shares_selection = _selection_still_needed(together[number + 1 :])
         start = time.perf_counter()
         rows, fitted, opened = None, False, False
         try:
@@ -122,11 +179,11 @@ def selection_rows(method: SelectiveClassifier, fold: Fold, given: bool) -> Scor
     """
     if len(fold) == 0:
         return None
-    source: Any = method
-    kept: ScoredRows | None = getattr(source, "_selection_rows", None)
-    while kept is None and isinstance(source, CertifiedThreshold) and not given:
-        source = source.estimator_
+    kept: ScoredRows | None = None
+    for source in layers(method):
         kept = getattr(source, "_selection_rows", None)
+        if kept is not None or given or not isinstance(source, CertifiedThreshold):
+            break
     source, rows = (method, method.score_rows(fold.X, fold.y)) if kept is None else (source, kept)
     return replace(rows, predicted=np.asarray(source.classes_)[rows.predicted])
 

@@ -20,9 +20,8 @@ from reliablenet.certificate.scored import check_proba, class_indices
 from reliablenet.errors import InvalidDataError
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.decisions import Outputs
-from reliablenet.methods.seen import SeenRows, model_hashes
 from reliablenet.tables.fold_sizes import holdout_counts
-from reliablenet.tables.folds import Fold, Folds
+from reliablenet.tables.folds import Fold
 
 
 @dataclass(eq=False, repr=False)  # scikit-learn brings its own
@@ -104,15 +103,23 @@ class WrappingClassifier(SelectiveClassifier):
 
     def _is_trained(self) -> bool:
         """Tell whether there is nothing left to train, also through further rules."""
-        inner = self.estimator
-        return self._is_fitted() or (isinstance(inner, WrappingClassifier) and inner._is_trained())
+        return self._given_fitted() is not None
 
-    def _known_classes(self) -> NDArray[Any]:
+    def _given_fitted(self) -> Any:
+        """Return the model that was fitted before it came here, also through further rules, or None."""
         inner = self.estimator
-        return np.asarray(inner.classes_) if self._is_fitted() else inner._known_classes()
+        if self._is_fitted():
+            return inner
+        return inner._given_fitted() if isinstance(inner, WrappingClassifier) else None
+
+    def _fitted_before(self) -> Any:
+        return (
+            None if self._shares_fit else self._given_fitted()
+        )  # it was fitted on these very rows
 
     def _find_classes(self, labels: NDArray[Any]) -> NDArray[Any]:
-        return self._known_classes() if self._is_trained() else super()._find_classes(labels)
+        inner = self._given_fitted()
+        return super()._find_classes(labels) if inner is None else np.asarray(inner.classes_)
 
     def _fold_counts(self, n: int, given: Sequence[bool]) -> tuple[int, int, int]:
         if not self._is_trained() or all(given):
@@ -132,29 +139,6 @@ class WrappingClassifier(SelectiveClassifier):
         inner = self.estimator
         wraps = isinstance(inner, SelectiveClassifier) and not self._is_fitted()
         return self._needs_selection() or (wraps and inner._uses_selection())
-
-    def _given_fitted(self) -> Any:
-        """Return the model that was fitted before it came here, also through further rules, or None."""
-        inner = self.estimator
-        if self._is_fitted():
-            return inner
-        return inner._given_fitted() if isinstance(inner, WrappingClassifier) else None
-
-    def _check_fresh(self, folds: Folds) -> None:
-        inner = self._given_fitted()
-        seen = getattr(inner, "seen_", None)
-        if seen is None or self._shares_fit:
-            return
-        for fold in (folds.selection, folds.certification):
-            hashes = model_hashes(inner, fold.X) if len(fold) else None
-            if hashes is not None:
-                seen.check(hashes, trained_only=True)
-
-    def _see(self, folds: Folds) -> SeenRows | None:
-        own, inner = super()._see(folds), getattr(self._given_fitted(), "seen_", None)
-        if own is None or inner is None or self._shares_fit:  # these very rows
-            return own
-        return own.around(inner)
 
     def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
         """Return rows as they came: what is right is for the wrapped classifier to say."""
@@ -215,6 +199,10 @@ class WrappingClassifier(SelectiveClassifier):
             outputs = model._checked_outputs(X)
             return Outputs(self._columns(outputs.proba), outputs.score)
         return Outputs(self._columns(as_array(model.predict_proba(X)), _num_samples(X)))
+
+    def _relearn(self, learned: dict[str, Any]) -> None:
+        super()._relearn(learned)
+        self.estimator_ = self.estimator
 
     def _columns(self, proba: NDArray[Any], rows: int | None = None) -> NDArray[np.float64]:
         """Return checked probabilities with one column for each of our classes."""

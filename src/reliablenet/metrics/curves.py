@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reliablenet._checks import check_fraction
+from reliablenet._colours import COLOURS
 from reliablenet.certificate.scored import score_rows
 from reliablenet.errors import MissingExtraError
 from reliablenet.metrics.measures import falling_order, ranked_areas
@@ -17,8 +18,6 @@ from reliablenet.metrics.measures import falling_order, ranked_areas
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-COLOURS = ("#0072b2", "#d55e00", "#009e73")  # Okabe and Ito, told apart by colour-blind readers
 
 
 @dataclass(frozen=True, eq=False)

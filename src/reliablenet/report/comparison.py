@@ -60,7 +60,7 @@ def comparison_page(comparison: Comparison, *, title: str | None = None) -> str:
     >>> from sklearn.naive_bayes import GaussianNB
     >>> import reliablenet as rn
     >>> from reliablenet.datasets import SyntheticBand
-    >>> rows = SyntheticBand(seed=0).sample(2000)
+    >>> rows = SyntheticBand(random_state=0).sample(2000)
     >>> found = rn.compare(rows.X, rows.y, methods={"bayes": GaussianNB()}, resamples=20)
     >>> "Use bayes: within alpha = 0.05" in comparison_page(found)
     True

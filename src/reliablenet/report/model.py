@@ -14,8 +14,8 @@ from reliablenet.certificate import Certificate, wording
 from reliablenet.certificate.threshold import judge
 from reliablenet.methods import Comparison, SelectiveClassifier
 from reliablenet.methods.layers import layers
-from reliablenet.methods.persistence import versions
 from reliablenet.metrics import risk_coverage_curve
+from reliablenet.modelfile import versions
 from reliablenet.report import text
 from reliablenet.report.calibration import calibration_charts, reliability_bins
 from reliablenet.report.charts import marked_numbers
@@ -79,7 +79,7 @@ def model_page(
     >>> from sklearn.linear_model import LogisticRegression
     >>> import reliablenet as rn
     >>> from reliablenet.datasets import SyntheticBand
-    >>> rows = SyntheticBand(seed=0).sample(4000)
+    >>> rows = SyntheticBand(random_state=0).sample(4000)
     >>> clf = rn.CertifiedThreshold(LogisticRegression(), random_state=0).fit(rows.X, rows.y)
     >>> page = model_page(clf, title="Band")
     >>> page[:15], "at most 5\u202f% of all rows" in page

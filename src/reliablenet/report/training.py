@@ -60,7 +60,7 @@ def _panel(
         label = f"budget {text.budget(history.alpha)}"
         rules.append(Rule(float(y.place(history.alpha)), label))
     if history.chosen_epoch:
-        rules.append(Rule(float(x.place(history.chosen_epoch)), "kept", upright=True))
+        rules.append(Rule(float(x.place(history.chosen_epoch)), "chosen", upright=True))
     shown = thin(len(table), 60)
     cells = [
         [str(epochs[i]), str(table["stage"][i]), *(text.cell(float(table[c][i])) for c in lines)]
@@ -68,7 +68,7 @@ def _panel(
     ]
     return Chart(
         title=title,
-        description=f"By epoch, {len(table)} epochs, weights of epoch {history.chosen_epoch} kept.",
+        description=f"By epoch, {len(table)} epochs. {history.weights_in_use}",
         x=x,
         y=y,
         lines=tuple(

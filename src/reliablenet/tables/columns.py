@@ -30,9 +30,9 @@ IDENTIFIER = (
     "it is called an id and differs in every row: it names rows and tells nothing of new ones. If it "
     "is a measurement, rename it"
 )
-REMEDY_DATES = "Derive numbers from it, such as days since an event or the weekday, to use it"
-REMEDY_NUMBERS = "Leave empty what is no number to use it"
-REMEDY_TEXT = "Group its values or turn it into numbers to use it"
+REMEDY_DATES = "To use it, derive numbers from it, such as days since an event or the weekday"
+REMEDY_NUMBERS = "To use it, leave the cells that are not numbers empty"
+REMEDY_TEXT = "To use it, group its values or turn it into numbers"
 
 
 def check_columns(wanted: Sequence[str], present: Sequence[Any], name: str) -> None:
@@ -112,7 +112,7 @@ def why_useless_text(levels: list[str], rows: int) -> str:
     Examples
     --------
     >>> why_useless_text(["2024-01-31", "2024-02-01"], rows=200)
-    'it holds dates. Derive numbers from it, such as days since an event or the weekday, to use it'
+    'it holds dates. To use it, derive numbers from it, such as days since an event or the weekday'
     >>> why_useless_text(["red", "blue"], rows=200)
     ''
     """
@@ -126,5 +126,5 @@ def why_useless_text(levels: list[str], rows: int) -> str:
     numbers = pd.to_numeric(pd.Series(levels, dtype=object), errors="coerce").notna().to_numpy()
     if numbers.mean() > 0.5:
         other = levels[int(np.argmin(numbers))]
-        return f"most of its {count} are numbers, but {other!r} is none. {REMEDY_NUMBERS}"
-    return f"it is text with {count}: a name of the row, or free text. {REMEDY_TEXT}"
+        return f"most of its {count} are numbers, but {other!r} is not. {REMEDY_NUMBERS}"
+    return f"it is text with {count}: an identifier or free text. {REMEDY_TEXT}"

@@ -15,6 +15,7 @@ from reliablenet.tables.columns import why_useless_text
 from reliablenet.tables.linearity import is_nonlinear
 from reliablenet.tables.tabular import (
     CONSTANT,
+    INCONSISTENT,
     TabularEncoder,
     count_texts,
     read_numbers,
@@ -165,7 +166,7 @@ class PiecewiseEncoder(TabularEncoder):
             and all(type(flag) is bool for flag in flags)
         )
         if not sound:
-            raise InvalidDataError("What the encoder has learned contradicts itself.")
+            raise InvalidDataError(INCONSISTENT)
 
     def _learn_number(self, values: pd.Series[Any], column: Any) -> str:
         if reason := super()._learn_number(values, column):

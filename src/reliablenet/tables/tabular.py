@@ -22,6 +22,10 @@ from reliablenet.tables.columns import (
 
 CONSTANT = "it does not vary"
 ROWS_IN_CACHE = 256
+INCONSISTENT = (
+    "The stored settings of the encoder do not fit together: columns, scales and categories must come "
+    "from one fit. Save the model again."
+)
 
 
 class TabularEncoder(TransformerMixin, BaseEstimator):
@@ -198,7 +202,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
             and len(self.reasons_) == len(self.dropped_)
         )
         if not sound:
-            raise InvalidDataError("What the encoder has learned contradicts itself.")
+            raise InvalidDataError(INCONSISTENT)
 
     def _learn(self, values: pd.Series[Any], column: Any, *, named: bool) -> str:
         """Learn one column, or return why it is left out."""

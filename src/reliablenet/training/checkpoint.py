@@ -17,12 +17,12 @@ from torch import Tensor, nn
 from reliablenet._files import write_atomically
 from reliablenet.errors import InvalidParameterError, ModelFileError
 from reliablenet.training import ranks
+from reliablenet.training.batches import Rows
 from reliablenet.training.history import EpochRecord
-from reliablenet.training.rows import Rows
 from reliablenet.training.stream import Stream
 
 if TYPE_CHECKING:
-    from reliablenet.training.run import Run
+    from reliablenet.training.loop import Run
 
 FORMAT = "reliablenet-run/2"
 

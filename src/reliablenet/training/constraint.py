@@ -22,12 +22,9 @@ from reliablenet._checks import (
 from reliablenet.errors import InvalidDataError, ReliableNetError
 from reliablenet.risk.event import check_labels, check_logits
 from reliablenet.risk.fused import StepGradient, step_gradient
+from reliablenet.risk.members import average_members, cross_entropy_of_members
 from reliablenet.risk.surrogate import M1, M2, check_smoothing
-from reliablenet.training.ensemble import average_members
-from reliablenet.training.objective import Objective
 
-# What Tensor.backward ends in; another version of torch may keep it elsewhere.
-ENGINE = getattr(torch.autograd.Variable, "_execution_engine", None)
 NORMALISER_FLOOR = 1e-2  # Algorithm 1 divides the violation by max(alpha, 1e-2)
 BATCHES_AN_EPOCH = 100
 
@@ -175,12 +172,11 @@ class JCWConstraint(nn.Module):
         if logits.ndim == 3:
             averaged = average_members(logits)
             step = self._evaluate(averaged, y, loss_weight=0.0)
-            torch.autograd.backward(
-                [Objective().loss(logits, y, 0), averaged], [None, step.gradient]
-            )
+            loss = cross_entropy_of_members(logits, y)
+            torch.autograd.backward([loss, averaged], [None, step.gradient])
             return step
         step = self.differentiate(logits, y)
-        run_backward(logits, step.gradient)
+        logits.backward(step.gradient)
         return step
 
     def differentiate(self, logits: Tensor, y: Tensor) -> StepGradient:
@@ -287,19 +283,6 @@ class JCWConstraint(nn.Module):
     def extra_repr(self) -> str:
         """Show the settings that a reader looks for first."""
         return f"alpha={self.alpha:g}, threshold={self.threshold:g}, tau={self.tau:g}"
-
-
-def run_backward(logits: Tensor, gradient: Tensor) -> None:
-    """Do what ``logits.backward(gradient)`` does, without the checks that our gradient passes anyway.
-
-    They cost a twentieth of a step of the paper's network.
-    """
-    if ENGINE is None or type(logits) is not Tensor:
-        logits.backward(gradient)
-    else:
-        ENGINE.run_backward(
-            (logits,), (gradient,), False, False, (), allow_unreachable=True, accumulate_grad=True
-        )
 
 
 class _WithGradient(Function):

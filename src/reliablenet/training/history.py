@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from reliablenet._colours import COLOURS
 from reliablenet.errors import InvalidDataError, MissingExtraError
-from reliablenet.metrics.curves import COLOURS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +77,8 @@ class History:
         Why training ended.
     refitted_rows : int
         Rows of the training and selection folds together, if the network was trained on them anew
-        for ``chosen_epoch`` epochs in the end; else 0.
+        for ``chosen_epoch`` epochs in the end; else 0. The records are of the first fit: a fold that
+        was trained on measures nothing.
     """
 
     alpha: float
@@ -83,6 +87,17 @@ class History:
     chosen_epoch: int = 0
     stopped: str = ""
     refitted_rows: int = 0
+
+    @property
+    def weights_in_use(self) -> str:
+        """One sentence on which fit the weights of the model come from."""
+        if self.refitted_rows:
+            return (
+                f"The weights in use come from a second fit of {self.chosen_epoch} epochs on all "
+                f"{self.refitted_rows:,} training and selection rows; these records are of the first "
+                "fit, which chose the number of epochs."
+            )
+        return f"The weights in use are those of epoch {self.chosen_epoch}."
 
     def frame(self) -> pd.DataFrame:
         """Return one row an epoch, with the columns of `EpochRecord`."""
@@ -190,8 +205,41 @@ class History:
         for axes in (top_left, top_right, bottom_left):
             axes.legend(frameon=False, fontsize=8)
         for axes in (bottom_left, bottom_right):
-            axes.set_xlabel("epoch (grey: warm-up; dotted: weights kept)")
+            axes.set_xlabel("epoch (grey: warm-up; dotted: the one chosen)")
         return figure
+
+
+@contextmanager
+def progress(name: str, epochs: int, verbose: bool | str) -> Iterator[Callable[[History], None]]:
+    """Yield a function that shows the latest epoch; ``verbose="auto"`` asks whether a person looks."""
+    wanted = sys.stderr.isatty() if verbose == "auto" else bool(verbose)
+    if not wanted:
+        yield lambda history: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=8),
+        TextColumn("{task.completed}/{task.total}"),
+        TextColumn("[dim]{task.fields[state]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(name, total=epochs, state="warm-up")
+
+        def show(history: History) -> None:
+            latest = history.records[-1]
+            state = f"loss {latest.loss_selection:.3f}"
+            if latest.stage:  # what fits into 80 columns
+                state = (
+                    f"JCW {latest.jcw_selection:.4f}/{history.alpha:g} "
+                    f"coverage {latest.coverage:.2f} λ {latest.multiplier:.0f}"
+                )
+            bar.update(task, completed=latest.epoch, state=state)
+
+        yield show
 
 
 def _without_nan(values: dict[str, Any]) -> dict[str, Any]:

@@ -1,32 +1,40 @@
 """The training loop: warm-up, threshold, constrained stages, choice of the weights to keep.
 
-One flat loop over epochs, so that a run can be continued after any of them to the same bits.
+Read `train`, then `Run.one_epoch`, then the steps that it names, in their order. It is one flat loop over
+epochs, so that a run can be continued after any of them to the same bits. When a phase ends, how the
+constraint is moved and which of two epochs is the better one is up to the `schedule`.
 """
 
 from __future__ import annotations
 
+import copy
+import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from reliablenet._checks import (
-    check_fraction,
-    check_seed,
-    check_threshold,
-)
-from reliablenet.risk.surrogate import M1, M2
+from reliablenet._checks import check_fraction, check_seed, check_threshold, parameter_error
+from reliablenet.errors import TrainingDivergedError
+from reliablenet.risk.event import compute_violation
+from reliablenet.risk.fused import StepGradient, cross_entropy_gradient
+from reliablenet.risk.surrogate import M1, M2, gap
 from reliablenet.training import checkpoint, ranks
-from reliablenet.training.augmentation import check_augment
-from reliablenet.training.denormal import flushed_denormals
-from reliablenet.training.history import History
-from reliablenet.training.objective import Objective
-from reliablenet.training.optimisation import Optimisation
-from reliablenet.training.rows import Rows, check_rows
-from reliablenet.training.run import Keep, Run, Settings
-from reliablenet.training.schedule import Schedule
+from reliablenet.training.batches import Rows, augment_images, check_augment, check_rows
+from reliablenet.training.constraint import JCWConstraint, NotFiniteError
+from reliablenet.training.forward import evaluate_logits
+from reliablenet.training.history import NAN, EpochRecord, History
+from reliablenet.training.kernels import ClippedAdam, DenseChain, find_chain, flushed_denormals
+from reliablenet.training.objective import EpochMeans, Objective, RunningMeans
+from reliablenet.training.optimisation import Optimisation, WeightAverage
+from reliablenet.training.schedule import BaseSchedule
 from reliablenet.training.stream import Stream
+
+Keep = Literal["selection", "last"]
 
 
 def train(
@@ -35,7 +43,7 @@ def train(
     selection: Rows | Stream,
     *,
     alpha: float,
-    schedule: Schedule,
+    schedule: BaseSchedule,
     objective: Objective | None = None,
     optimisation: Optimisation | None = None,
     threshold: float | None = None,
@@ -62,15 +70,13 @@ def train(
         if they are one.
     alpha : float
         Budget.
-    schedule : Schedule
+    schedule : Schedule or AdaptiveSchedule
         Without stages this is plain ERM.
     objective : Objective, optional
         What to minimise instead of cross-entropy; only without stages.
     optimisation : Optimisation, optional
     threshold : float, optional
-        Training threshold; by default the schedule's quantile of the confidences of the selection
-        rows that the warmed-up network gets wrong. If the schedule adapts: the most permissive one
-        whose selection-fold JCW is within the aim.
+        Training threshold; by default the schedule sets it on the selection fold after the warm-up.
     aim : float, optional
         JCW that the selection fold is to keep; by default alpha.
     keep : {"selection", "last"}
@@ -94,27 +100,22 @@ def train(
     -------
     History
     """
-    check_fraction("alpha", alpha, "train")
-    check_seed("seed", seed, "train")
-    check_augment(augment, "train")
-    if threshold is not None:
-        threshold = check_threshold("threshold", threshold, "train")
+    settings = Settings(
+        alpha=alpha,
+        schedule=schedule,
+        objective=objective or Objective(),
+        optimisation=optimisation or Optimisation(),
+        threshold=threshold,
+        aim=alpha if aim is None else aim,
+        keep=keep,
+        seed=seed,
+        m1=m1,
+        m2=m2,
+        augment=augment,
+    )
     for name, fold in (("rows", rows), ("selection rows", selection)):
         if isinstance(fold, Rows):
             check_rows(name, fold, network)
-    settings = Settings(
-        alpha,
-        schedule,
-        objective or Objective(),
-        optimisation or Optimisation(),
-        threshold,
-        alpha if aim is None else check_fraction("aim", aim, "train"),
-        keep,
-        seed,
-        m1,
-        m2,
-        augment,
-    )
     key = ""
     if checkpoint_file is not None or ranks.world() > 1:
         key = checkpoint.fingerprint(network, [rows, selection], settings)
@@ -131,13 +132,267 @@ def train(
             with run.averaged_weights():
                 asked = after_epoch is not None and after_epoch(run.history)
             if any(ranks.gather(bool(asked))) and not run.history.stopped:
-                run.history.stopped = "a callback asked for it"
-                if not run.kept:  # in a warm-up, which may never be kept otherwise
-                    run.keep_weights()
-                run.return_to_kept()
-                run.fix_threshold()
+                run.stop_early()
             if checkpoint_file is not None:
                 checkpoint.write(checkpoint_file, run, key)
     network.load_state_dict(run.kept)
     network.eval()
     return run.history
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of `train`, in one piece; a checkpoint tells runs apart by them."""
+
+    alpha: float
+    schedule: BaseSchedule
+    objective: Objective
+    optimisation: Optimisation
+    threshold: float | None
+    aim: float
+    keep: Keep
+    seed: int
+    m1: float
+    m2: float
+    augment: str | None = None
+
+    def __post_init__(self) -> None:
+        check_fraction("alpha", self.alpha, "train")
+        check_seed("seed", self.seed, "train")
+        check_augment(self.augment, "train")
+        object.__setattr__(self, "aim", check_fraction("aim", self.aim, "train"))
+        if self.threshold is not None:
+            threshold = check_threshold("threshold", self.threshold, "train")
+            object.__setattr__(self, "threshold", threshold)
+        schedule, objective = self.schedule, self.objective
+        if schedule.constrained and type(objective) is not Objective:
+            expected = "be left out in constrained training"
+            raise parameter_error("objective", "train", expected, objective)
+        if schedule.chooses_epochs and self.keep == "last":
+            expected = 'be "selection" with a schedule that adapts'
+            raise parameter_error("keep", "train", expected, self.keep)
+        if objective.is_warmup(schedule.epochs):
+            expected = f"end its warm-up before the last epoch, {schedule.epochs}"
+            raise parameter_error("objective", "train", expected, objective)
+
+
+class Run:
+    """The state of one training run between two epochs; `checkpoint` saves and restores it."""
+
+    def __init__(
+        self,
+        network: nn.Module,
+        rows: Rows | Stream,
+        selection: Rows | Stream,
+        settings: Settings,
+    ) -> None:
+        self.network = network
+        self.rows = rows
+        self.selection = selection
+        self.settings = settings
+        self.schedule = settings.schedule
+        self.objective = settings.objective
+        how = settings.optimisation
+        self.optimiser = ClippedAdam(
+            network.parameters(),
+            how.learning_rate,
+            how.weight_decay,
+            how.clip_norm,
+            decoupled=how.decoupled,
+        )
+        self.average = WeightAverage(network, how.averaging) if how.averaging else None
+        self.generator = torch.Generator().manual_seed(settings.seed)
+        threshold = NAN if settings.threshold is None else settings.threshold
+        self.history = History(settings.alpha, threshold)
+        self.constraint: JCWConstraint | None = None
+        self.kept: dict[str, Tensor] = {}
+
+    def one_epoch(self) -> None:
+        """Train one epoch, measure it, decide whether its weights are kept and whether to go on."""
+        epoch = len(self.history.records) + 1
+        stage = self.schedule.stage_of(epoch)
+        if stage > 0 and self.constraint is None:  # the warm-up is over
+            self.fix_threshold()
+            self.constraint = self.build_constraint()
+        tau = NAN if self.constraint is None else self.constraint.tau
+        try:
+            passed = self.pass_over_batches(epoch)
+        except NotFiniteError as error:
+            raise self.diverged(epoch, stage, NAN) from error
+        with self.averaged_weights():
+            record = ranks.from_first(self.measure(epoch, stage, tau, passed))
+        if not (math.isfinite(record.loss) and math.isfinite(record.loss_selection)):
+            raise self.diverged(epoch, stage, max(record.loss, record.loss_selection))
+        self.history.records.append(record)
+        if self.is_best(record):
+            self.keep_weights()
+        self.schedule.after_epoch(self)
+        if epoch == self.schedule.epochs:
+            self.history.stopped = self.history.stopped or "all epochs of the schedule are done"
+
+    def fix_threshold(self) -> None:
+        """Set the training threshold on the selection fold, unless it was given or none is needed."""
+        if self.schedule.constrained and math.isnan(self.history.threshold):
+            with self.averaged_weights():
+                logits = evaluate_logits(self.network, self.selection.X)
+            found = self.schedule.find_threshold(logits, self.selection.y, self.settings.aim)
+            self.history.threshold = ranks.from_first(found)
+
+    def build_constraint(self) -> JCWConstraint:
+        """Return a fresh constraint for this run."""
+        schedule, settings = self.schedule, self.settings
+        constraint = JCWConstraint(
+            settings.aim,
+            self.history.threshold,
+            rows=self.rows.total,
+            tau=ranks.from_first(schedule.first_tau(self)),
+            tau_min=schedule.tau_min,
+            tau_decay=schedule.tau_decay,
+            dual_rate=schedule.dual_rate,
+            ema=schedule.ema,
+            multiplier_max=schedule.multiplier_max,
+            m1=settings.m1,
+            m2=settings.m2,
+        ).to(self.rows.device)
+        constraint.set_multiplier(schedule.first_multiplier)
+        return constraint
+
+    def pass_over_batches(self, epoch: int) -> EpochMeans:
+        """Update the weights once for every batch; return what the batches showed as they passed."""
+        network, constraint, settings = self.network, self.constraint, self.settings
+        parameters = list(network.parameters())
+        tau = NAN if constraint is None else constraint.tau
+        means = RunningMeans(self.history.threshold, tau, settings.m1, settings.m2)
+        network.train()
+        chain = find_chain(network) if type(self.objective) is Objective else None
+        for X, y in self.rows.batches(epoch, settings.optimisation.batch_size, self.generator):
+            X = augment_images(X, settings.augment)
+            if chain is None:
+                shown = self.through_graph(X, y, epoch)
+            else:
+                shown = self.through_chain(chain, X, y)
+            means.add(shown, len(y))
+            ranks.average_gradients(parameters, len(y))
+            self.optimiser.descend()
+            if self.average is not None:
+                self.average.update()
+            if constraint is not None:
+                self.schedule.after_batch(constraint)
+        # Running statistics are of each rank's own rows, and so is their average.
+        ranks.share(network.buffers())
+        ranks.share([] if self.average is None else self.average.average)
+        return means.over_all_ranks(self.rows.device)
+
+    def through_graph(self, X: Tensor, y: Tensor, epoch: int) -> Tensor | StepGradient:
+        """Set the gradients of a batch by autograd; return its loss, or what the constraint gave."""
+        self.optimiser.zero_grad()
+        outputs = self.network(X)
+        if self.constraint is not None:
+            return self.constraint.backward(outputs, y)
+        loss = self.objective.loss(outputs, y, epoch)
+        loss.backward()
+        return loss.detach()
+
+    def through_chain(self, chain: DenseChain, X: Tensor, y: Tensor) -> Tensor | StepGradient:
+        """Do the same for a network that needs no graph, to the same bits."""
+        logits = chain.forward(X)
+        if self.constraint is not None:
+            step = self.constraint.differentiate(logits, y)
+            chain.backward(step.gradient)
+            return step
+        loss, gradient = cross_entropy_gradient(logits, y)
+        chain.backward(gradient)
+        return loss
+
+    def measure(self, epoch: int, stage: int, tau: float, passed: EpochMeans) -> EpochRecord:
+        """Evaluate the selection fold and put the epoch into one record."""
+        aim, y = self.settings.aim, self.selection.y
+        outputs = evaluate_logits(self.network, self.selection.X).double()
+        top, predicted = torch.softmax(self.objective.logits(outputs), -1).max(-1)
+        right = predicted == y
+        coverage = jcw = throughput = NAN
+        if not math.isnan(self.history.threshold):
+            accepted = top >= self.history.threshold
+            coverage = float(accepted.double().mean())
+            throughput = float((accepted & right).double().mean())
+            jcw = float((accepted & ~right).double().mean())
+        return EpochRecord(
+            epoch=epoch,
+            stage=stage,
+            tau=tau,
+            loss=passed.loss,
+            psi=passed.psi,
+            phi=passed.phi,
+            gap=passed.phi + passed.psi - 1.0,
+            jcw_train=passed.jcw,
+            loss_selection=float(self.objective.loss(outputs, y, self.schedule.epochs)),
+            accuracy=float(right.double().mean()),
+            jcw_selection=jcw,
+            coverage=coverage,
+            throughput=throughput,
+            multiplier=0.0 if self.constraint is None else float(self.constraint.multiplier),
+            inner_feasible=passed.psi <= aim,
+            feasible=jcw <= aim,
+        )
+
+    def measure_again(self, epoch: int) -> EpochRecord:
+        """Replace the record of an epoch of the warm-up, whose weights the network has, and return it."""
+        passed = EpochMeans(self.history.records[epoch - 1].loss)
+        record = ranks.from_first(self.measure(epoch, 0, NAN, passed))
+        self.history.records[epoch - 1] = record
+        return record
+
+    def is_best(self, record: EpochRecord) -> bool:
+        """Tell whether this epoch's weights replace those kept so far."""
+        if self.objective.is_warmup(record.epoch) or not self.schedule.may_keep(record):
+            return False
+        if self.settings.keep == "last" or self.history.chosen_epoch == 0:
+            return True
+        return self.schedule.is_better(record, self.history.chosen())
+
+    def keep_weights(self) -> None:
+        """Make the weights of this moment the ones to return."""
+        self.history.chosen_epoch = len(self.history.records)
+        with self.averaged_weights():
+            self.kept = copy.deepcopy(self.network.state_dict())
+
+    def return_to_kept(self) -> None:
+        """Give the network the weights that were kept, and their average with them."""
+        self.network.load_state_dict(self.kept)
+        if self.average is not None:
+            self.average.reset()
+
+    def averaged_weights(self) -> AbstractContextManager[None]:
+        """Return a context in which the network has its average weights, if these are averaged."""
+        return nullcontext() if self.average is None else self.average.in_place()
+
+    def stop_early(self) -> None:
+        """End the run where a callback asks for it."""
+        self.history.stopped = "a callback asked for it"
+        if not self.kept:  # in a warm-up, which may never be kept otherwise
+            self.keep_weights()
+        self.return_to_kept()
+        self.fix_threshold()
+
+    def selection_violations(self) -> Tensor:
+        """Return the violation of each row of the selection fold."""
+        logits = evaluate_logits(self.network, self.selection.X).double()
+        return compute_violation(logits, self.selection.y, self.history.threshold)
+
+    def bracket_width(self, tau: float) -> float:
+        """Return the gap over the training rows at the weights of this moment."""
+        total = 0.0
+        for X, y in self.rows.parts():
+            g = compute_violation(evaluate_logits(self.network, X), y, self.history.threshold)
+            total += float(gap(g, tau, self.settings.m1, self.settings.m2)) * len(y)
+        return ranks.add_up([total], self.rows.device)[0] / self.rows.total
+
+    def diverged(self, epoch: int, stage: int, loss: float) -> TrainingDivergedError:
+        """Say where and why a run diverged; its weights are never kept."""
+        where = "in the warm-up" if stage == 0 else f"in constrained stage {stage}"
+        rate = self.settings.optimisation.learning_rate
+        return TrainingDivergedError(
+            f"Training diverged in epoch {epoch} ({where}): the loss became {loss:g}. Likely "
+            f"cause: a learning rate of {rate:g} is too high for inputs of up to "
+            f"{self.rows.largest():.3g}. Lower learning_rate tenfold or scale the inputs."
+        )

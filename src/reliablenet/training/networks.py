@@ -1,13 +1,19 @@
-"""Networks as a body and a head, so that a method can put other heads on the same body."""
+"""Networks: for tables the paper's and our own ensemble, for images two convolutional ones."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from reliablenet._checks import check_count, parameter_error
+from reliablenet._checks import check_count, is_real, parameter_error
+from reliablenet.risk.members import average_members
+from reliablenet.tables.piecewise import bin_columns
+
+BIAS_SPREAD = 0.05  # between the members' first biases
 
 
 class Network(nn.Module):
@@ -56,6 +62,43 @@ def mlp(n_features: int, n_classes: int, *, width: int = 128, depth: int = 2) ->
     for layer in range(depth):
         layers += [nn.Linear(width if layer else n_features, width), nn.ReLU()]
     return Network(nn.Sequential(*layers), nn.Linear(width, n_classes))
+
+
+def tabular(
+    n_features: int,
+    n_classes: int,
+    *,
+    width: int = 96,
+    depth: int = 2,
+    members: int = 8,
+    dropout: float = 0.1,
+) -> BatchEnsemble:
+    """Return the default network for tables: an ensemble of small ReLU networks.
+
+    Parameters
+    ----------
+    n_features, n_classes : int
+    width, depth : int
+        Units of a hidden layer, and hidden layers.
+    members : int
+    dropout : float in [0, 1)
+
+    Returns
+    -------
+    BatchEnsemble
+
+    Examples
+    --------
+    >>> sum(p.numel() for p in tabular(10, 2).parameters())
+    15568
+    """
+    sizes = {"n_features": n_features, "width": width, "depth": depth, "members": members}
+    for name, value in sizes.items():
+        check_count(name, value, "tabular")
+    check_count("n_classes", n_classes, "tabular", minimum=2)
+    if not is_real(dropout) or not 0.0 <= dropout < 1.0:
+        raise parameter_error("dropout", "tabular", "lie in [0, 1)", dropout)
+    return BatchEnsemble(n_features, n_classes, width, depth, members, float(dropout))
 
 
 def cnn5(shape: Sequence[int], n_classes: int, *, width: int = 32) -> Network:
@@ -140,6 +183,101 @@ def resnet18(shape: Sequence[int], n_classes: int, *, width: int = 64) -> Networ
     return Network(body, nn.Linear(inputs, n_classes))
 
 
+class BatchEnsemble(nn.Module):
+    """Members that share their weight matrices and differ in factors, biases and heads.
+
+    Each unit of a hidden layer has a factor of its own in each member, before the weights and after
+    them (Wen et al. 2020); the first layer's weights see the same inputs for all members and are
+    applied once. Factors begin as random signs after the first layer, which sets the members apart,
+    and as ones elsewhere.
+
+    In training mode it returns the members' logits, of shape (n, members, K), so that each is
+    trained as a classifier of its own; in evaluation mode the logarithm of their mean probabilities,
+    of shape (n, K).
+
+    Parameters
+    ----------
+    n_features, n_classes : int
+    width, depth, members : int
+    dropout : float in [0, 1)
+        Share of hidden units left out in training.
+    """
+
+    def __init__(
+        self, n_features: int, n_classes: int, width: int, depth: int, members: int, dropout: float
+    ) -> None:
+        super().__init__()
+        self.dropout = dropout
+        inputs = [n_features, *[width] * (depth - 1)]
+        self.shared = nn.ModuleList(nn.Linear(size, width, bias=False) for size in inputs)
+        self.before = nn.ParameterList(torch.ones(members, 1, width) for _ in inputs[1:])
+        signs = torch.randint(0, 2, (members, 1, width)) * 2.0 - 1.0
+        self.after = nn.ParameterList([signs, *(torch.ones_like(signs) for _ in inputs[1:])])
+        self.bias = nn.ParameterList(_first_bias(size, width, members) for size in inputs)
+        self.head = nn.Parameter(torch.randn(members, width, n_classes) / math.sqrt(width))
+        self.head_bias = nn.Parameter(torch.zeros(members, 1, n_classes))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the members' logits while training, else one vector of logits a row."""
+        first, *others = self.shared
+        hidden = torch.addcmul(self.bias[0], first(x), self.after[0])
+        hidden = self._drop(functional.relu_(hidden))
+        for layer, weights in enumerate(others, start=1):
+            # The factors go into the weights, of which there are fewer numbers than in a batch.
+            own = self.before[layer - 1].mT * weights.weight.T * self.after[layer]
+            hidden = torch.baddbmm(self.bias[layer], hidden, own)
+            hidden = self._drop(functional.relu_(hidden))
+        logits = torch.baddbmm(self.head_bias, hidden, self.head).transpose(0, 1)
+        return logits if self.training else average_members(logits)
+
+    def _drop(self, hidden: Tensor) -> Tensor:
+        """Leave units out in training, for a row the same in all members: chance is dear on a CPU."""
+        if not self.training or self.dropout == 0.0:
+            return hidden
+        kept = torch.empty_like(hidden[0]).bernoulli_(1.0 - self.dropout)
+        return hidden * kept.div_(1.0 - self.dropout)
+
+
+class PiecewiseLayer(nn.Module):
+    """Spread positions among bins over one column a bin, as `PiecewiseEncoder` does.
+
+    Put in front of a network it keeps the rows of a table small: a number with 32 bins takes one
+    column in memory instead of 32.
+
+    Parameters
+    ----------
+    bins : sequence of int
+        Bins of each column, 0 for one that stays as it is.
+
+    Attributes
+    ----------
+    width : int
+        Columns that come out.
+
+    Examples
+    --------
+    >>> PiecewiseLayer([0, 4])(torch.tensor([[7.0, 2.25]]))
+    tensor([[7.0000, 1.0000, 1.0000, 0.2500, 0.0000]])
+    """
+
+    def __init__(self, bins: Sequence[int]) -> None:
+        super().__init__()
+        stay, source, first = bin_columns(bins)
+        self.width = len(stay) + len(source)
+        # Not part of a file: the encoder tells them.
+        self.stay: Tensor
+        self.source: Tensor
+        self.first: Tensor
+        self.register_buffer("stay", torch.tensor(stay, dtype=torch.int64), persistent=False)
+        self.register_buffer("source", torch.tensor(source, dtype=torch.int64), persistent=False)
+        self.register_buffer("first", torch.tensor(first, dtype=torch.float32), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the columns that stay, then those of the bins."""
+        pieces = x.index_select(1, self.source).sub_(self.first).clamp_(0.0, 1.0)
+        return torch.cat([x.index_select(1, self.stay), pieces], 1)
+
+
 class BasicBlock(nn.Module):
     """Two 3x3 convolutions beside a shortcut, which is a 1x1 convolution where shapes differ.
 
@@ -178,6 +316,12 @@ class BatchNorm(nn.BatchNorm2d):
                 x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps
             )
         return super().forward(x)
+
+
+def _first_bias(inputs: int, width: int, members: int) -> Tensor:
+    """Return biases as of `nn.Linear`, a little different for each member."""
+    bound = 1.0 / math.sqrt(inputs)
+    return torch.empty(width).uniform_(-bound, bound) + BIAS_SPREAD * torch.randn(members, 1, width)
 
 
 def _normalised(inputs: int, outputs: int, size: int, stride: int = 1) -> list[nn.Module]:

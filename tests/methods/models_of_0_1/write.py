@@ -28,7 +28,7 @@ def table(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
 def main(folder: Path) -> None:
     """Fit, save, and write down what the models say of a few rows."""
     warnings.simplefilter("ignore")
-    band = SyntheticBand(seed=0)
+    band = SyntheticBand(random_state=0)
     past, new = band.sample(800), band.sample(12)
     frame, labels = table(600, 0)
     schedule = rn.training.Schedule(warmup_epochs=4, epochs_per_stage=2, max_stages=1)

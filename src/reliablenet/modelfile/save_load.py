@@ -1,0 +1,184 @@
+"""Model files: a sealed archive of JSON, safetensors and skops. No pickle is written or read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
+
+from reliablenet._checks import parameter_error
+from reliablenet._files import write_atomically
+from reliablenet._version import __version__
+from reliablenet.certificate import Certificate
+from reliablenet.errors import InvalidParameterError, ModelFileError, ReliableNetError
+from reliablenet.modelfile.allowed_types import estimator_from_bytes, estimator_to_bytes
+from reliablenet.modelfile.archive import open_sealed, seal
+from reliablenet.modelfile.manifest import (
+    FORMAT,
+    MANIFEST,
+    from_plain,
+    read_manifest,
+    to_plain,
+    versions,
+    with_manifest,
+)
+from reliablenet.modelfile.network import NetworkParts, network_setting
+from reliablenet.modelfile.registry import (
+    StoredMethod,
+    StoredNetwork,
+    extends_known,
+    find_class,
+    kind_of,
+    known_names,
+)
+
+CERTIFICATE, EVIDENCE, ESTIMATOR = "certificate.json", "evidence.safetensors", "estimator.skops"
+SEEN = "rows.safetensors"  # where rows can be compared, and never in files of 0.1
+COMMON_MEMBERS = (MANIFEST, CERTIFICATE, EVIDENCE)
+NETWORK_MEMBERS = (*COMMON_MEMBERS, "weights.safetensors", "preprocessing.json", "history.json")
+ESTIMATOR_MEMBERS = (*COMMON_MEMBERS, ESTIMATOR)
+MEMBERS = [
+    (*members, *more) for members in (NETWORK_MEMBERS, ESTIMATOR_MEMBERS) for more in ((SEEN,), ())
+]
+
+
+def save_layers(layers: Iterable[Any], path: str | Path) -> Path:
+    """Write a fitted model; the file appears under its name only when it is whole.
+
+    Parameters
+    ----------
+    layers : iterable
+        The model and what it wraps, from the outside in: rules, and at the core a method with a network
+        or a scikit-learn estimator made of types that `load` accepts.
+    path : str or Path
+        By convention with the suffix ``.rnet``.
+
+    Returns
+    -------
+    Path
+    """
+    methods, core = _split(layers)
+    target = Path(path)
+    if not target.parent.is_dir() or target.is_dir():
+        raise InvalidParameterError(
+            "`path` of save must name a file in an existing folder, such as 'model.rnet'; "
+            f"got {str(target)!r}."
+        )
+    model = methods[0]
+    members = {
+        CERTIFICATE: model.certificate_.to_json().encode(),
+        EVIDENCE: model.evidence_.to_bytes(),
+    }
+    if model.seen_ is not None:
+        members[SEEN] = model.seen_.to_bytes()
+    manifest: dict[str, Any] = {
+        "format": FORMAT,
+        "versions": versions(),
+        "fingerprint": model.fingerprint_,
+    }
+    if core is None:
+        parts = cast(StoredNetwork, methods[-1])._network_parts()
+        manifest["network"] = parts.shape()
+        members |= parts.to_members()
+    else:
+        members[ESTIMATOR] = estimator_to_bytes(core)
+    manifest["methods"] = [_describe(method) for method in methods]
+    write_atomically(target, seal(with_manifest(manifest, members)))
+    return target
+
+
+def load(path: str | Path, *, network: Callable[[Any, int], nn.Module] | None = None) -> Any:
+    """Read a model that its `save` wrote, ready to decide.
+
+    What a method wraps comes back without a rule of its own: alone, it would defer every row. Known are
+    the methods of `reliablenet.methods`, once that is imported, as `reliablenet.load` does.
+
+    Parameters
+    ----------
+    path : str or Path
+    network : callable, optional
+        The factory that built the network, needed if it was one of your own: a file cannot hold code.
+
+    Returns
+    -------
+    estimator
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, altered, foreign, or holds a type that is not on our list.
+    """
+    if not isinstance(path, str | Path):
+        raise parameter_error("path", "load", "name a file", path)
+    members = open_sealed(Path(path), MEMBERS)
+    try:
+        return _restore(members, network, path)
+    except ReliableNetError:
+        raise
+    except Exception as error:  # whatever a foreign file makes its readers raise, it is refused
+        raise ModelFileError(
+            f"{path} cannot be read as a model of version {__version__}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def _split(layers: Iterable[Any]) -> tuple[list[StoredMethod], Any]:
+    """Return the methods of a fitted model, and the scikit-learn estimator inside or None."""
+    methods: list[StoredMethod] = []
+    for layer in layers:
+        kind = kind_of(layer)
+        if not methods:
+            check_is_fitted(layer)
+        if kind is None and (not methods or extends_known(layer)):
+            raise InvalidParameterError(
+                f"save knows {known_names()}; got {type(layer).__name__}, which has no file format."
+            )
+        if kind is None:
+            return methods, layer
+        methods.append(layer)
+        if kind == "network":
+            break
+    return methods, None
+
+
+def _describe(method: StoredMethod) -> dict[str, Any]:
+    """Return what a method was set to and learned, but for its classifier and its rule."""
+    settings = method.get_params(deep=False)
+    settings.pop("estimator", None)
+    return {
+        "class": type(method).__name__,
+        "settings": {name: to_plain(value) for name, value in settings.items()},
+        **method._learned(),
+    }
+
+
+def _restore(
+    members: dict[str, bytes], factory: Callable[[Any, int], nn.Module] | None, path: Any
+) -> StoredMethod:
+    """Put a model together from the inside out."""
+    manifest = read_manifest(members, path)
+    model: Any = None
+    if ESTIMATOR in members:
+        if factory is not None:
+            raise InvalidParameterError("`network` of load: this model has no network.")
+        model = estimator_from_bytes(members[ESTIMATOR], path)
+    for described in reversed(manifest["methods"]):
+        settings = from_plain(described["settings"])
+        if model is None:
+            settings["network"] = network_setting(described["settings"]["network"], factory)
+            model = find_class(described["class"], "network", path)(**settings)
+            model._relearn(described)
+            model._restore_network(NetworkParts.from_members(manifest["network"], members))
+        else:
+            model = find_class(described["class"], "rule", path)(model, **settings)
+            model._relearn(described)
+    certificate = Certificate.from_json(members[CERTIFICATE].decode())
+    if manifest.get("grouped") is True:  # files of 0.1 said so beside the certificate
+        certificate = replace(certificate, unit="group")
+    model._restore_proof(certificate, members[EVIDENCE], members.get(SEEN))
+    model.fingerprint_ = str(manifest["fingerprint"])
+    return cast(StoredMethod, model)

@@ -1,0 +1,240 @@
+"""Everything that torch does not promise to keep, or that we do in autograd's place, for speed.
+
+Each part says what it stands for in public torch and has its bits; the tests compare the two. Names
+that begin with an underscore belong to torch alone, so each is looked up once, here. Where a version of
+torch lacks one, the public way takes its place:
+
+* without ``_fused_adam_``, ``_foreach_add_`` or ``_foreach_norm`` `ClippedAdam` calls
+  ``clip_grad_norm_``, then ``Adam.step``;
+* without ``_foreach_mul_`` or ``_foreach_lerp_`` `scale` and `blend` take the tensors one by one;
+* without ``aten.threshold_backward``, or where the hooks of a module or a weight cannot be seen,
+  `find_chain` finds no chain, and autograd does the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from reliablenet.training.networks import Network
+
+FUSED_ADAM: Any = getattr(torch, "_fused_adam_", None)
+ADD_TO_ALL: Any = getattr(torch, "_foreach_add_", None)
+NORM_OF_ALL: Any = getattr(torch, "_foreach_norm", None)
+SCALE_ALL: Any = getattr(torch, "_foreach_mul_", None)
+BLEND_ALL: Any = getattr(torch, "_foreach_lerp_", None)
+RELU_BACKWARD: Any = getattr(getattr(torch.ops.aten, "threshold_backward", None), "default", None)
+HOOKS_OF_MODULES = (
+    "_forward_hooks",
+    "_forward_pre_hooks",
+    "_backward_hooks",
+    "_backward_pre_hooks",
+)
+HOOKS_OF_WEIGHTS = ("_backward_hooks", "_post_accumulate_grad_hooks")
+
+SURELY_WITHIN = 0.999  # a norm this far within the limit is scaled by 1, however it is rounded
+DENORMAL = 1e-40
+
+
+class DenseChain:
+    """Forward and backward pass of linear layers with ReLU between them, without a graph.
+
+    To record a graph and to walk it costs as much as all matrix products of a step of the paper's
+    tabular network. Here are the operations that autograd runs, in its order.
+
+    Parameters
+    ----------
+    layers : sequence of nn.Linear
+        From the inputs to the logits. Their ``grad`` becomes a buffer that `backward` overwrites.
+
+    Examples
+    --------
+    >>> layer = nn.Linear(2, 1)
+    >>> chain = DenseChain([layer])
+    >>> _ = chain.forward(torch.tensor([[3.0, 4.0]]))
+    >>> chain.backward(torch.tensor([[2.0]]))
+    >>> layer.weight.grad, layer.bias.grad
+    (tensor([[6., 8.]]), tensor([2.]))
+    """
+
+    def __init__(self, layers: Sequence[nn.Linear]) -> None:
+        self._weights = [layer.weight.detach() for layer in layers]
+        self._biases = [layer.bias.detach() for layer in layers]
+        for layer in layers:
+            layer.weight.grad = torch.zeros_like(layer.weight)
+            layer.bias.grad = torch.zeros_like(layer.bias)
+        self._gradients = [(layer.weight.grad, layer.bias.grad) for layer in layers]
+        self._inputs: list[Tensor] = []
+
+    def forward(self, X: Tensor) -> Tensor:
+        """Return the logits of a batch, and remember what went into each layer."""
+        with torch.inference_mode():
+            self._inputs = [X]
+            for weight, bias in zip(self._weights[:-1], self._biases[:-1], strict=True):
+                self._inputs.append(torch.addmm(bias, self._inputs[-1], weight.t()).relu_())
+            return torch.addmm(self._biases[-1], self._inputs[-1], self._weights[-1].t())
+
+    def backward(self, gradient: Tensor) -> None:
+        """Set the gradients of all weights, from that in the logits of the last `forward`."""
+        with torch.inference_mode():
+            for number in reversed(range(len(self._weights))):
+                inputs, (by_weight, by_bias) = self._inputs[number], self._gradients[number]
+                torch.mm(gradient.t(), inputs, out=by_weight)
+                torch.sum(gradient, 0, out=by_bias)
+                if number:
+                    gradient = RELU_BACKWARD(gradient.mm(self._weights[number]), inputs, 0)
+
+
+def find_chain(network: nn.Module) -> DenseChain | None:
+    """Return the chain that a network is, None if it is anything else or anyone watches its passes."""
+    modules = _flatten(network)
+    layers = [module for module in modules if type(module) is nn.Linear]
+    weights = [weight for layer in layers for weight in (layer.weight, layer.bias)]
+    plain = (
+        RELU_BACKWARD is not None
+        and [type(module) for module in modules]
+        == [nn.Linear, *(nn.ReLU, nn.Linear) * (len(layers) - 1)]
+        and len({id(weight) for weight in weights}) == len(weights)
+        and all(_is_plain(weight) for weight in weights)
+        and not any(_is_watched(module, HOOKS_OF_MODULES) for module in network.modules())
+    )
+    return DenseChain(layers) if plain else None
+
+
+def _flatten(module: nn.Module) -> list[nn.Module]:
+    """Return the modules that a batch passes through, one after the other."""
+    if type(module) in (Network, nn.Sequential):
+        return [leaf for child in module.children() for leaf in _flatten(child)]
+    return [module]
+
+
+def _is_plain(weight: Tensor | None) -> bool:
+    return (
+        weight is not None
+        and weight.requires_grad
+        and weight.device.type == "cpu"
+        and not _is_watched(weight, HOOKS_OF_WEIGHTS)
+    )
+
+
+def _is_watched(owner: nn.Module | Tensor, names: Sequence[str]) -> bool:
+    return any(getattr(owner, name, "unknown") for name in names)
+
+
+class ClippedAdam(torch.optim.Adam):
+    """Adam whose `descend` clips the norm of the gradient first, with the bits of torch's own two calls.
+
+    Of those, more than half of the time at the paper's network goes into the grouping of tensors,
+    which never changes. On the CPU it is done once.
+
+    Parameters
+    ----------
+    parameters : iterable of nn.Parameter
+    learning_rate, weight_decay, clip_norm : float
+    decoupled : bool
+        See `Optimisation`.
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[nn.Parameter],
+        learning_rate: float,
+        weight_decay: float,
+        clip_norm: float,
+        *,
+        decoupled: bool = False,
+    ) -> None:
+        penalty = 0.0 if decoupled else weight_decay
+        super().__init__(parameters, lr=learning_rate, weight_decay=penalty, fused=True)
+        self.clip_norm = clip_norm
+        self.shrinkage = learning_rate * weight_decay if decoupled else 0.0
+        self._weights: list[nn.Parameter] = self.param_groups[0]["params"]
+        kinds = {(weight.device.type, weight.dtype) for weight in self._weights}
+        self._one_kind = len(kinds) == 1 and next(iter(kinds))[0] == "cpu"
+        self._known: object = None  # the state that the moments were taken from
+        self._moments: list[list[Tensor]] = []
+
+    def descend(self) -> None:
+        """Clip the gradients that the weights hold, and move the weights."""
+        if self.shrinkage:
+            with torch.no_grad():
+                scale(list[Tensor](self._weights), 1.0 - self.shrinkage)
+        gradients = [weight.grad for weight in self._weights if weight.grad is not None]
+        ready = self._one_kind and len(gradients) == len(self.state) == len(self._weights)
+        if not ready or None in (FUSED_ADAM, ADD_TO_ALL, NORM_OF_ALL):
+            # also before the first step, when there are no moments
+            nn.utils.clip_grad_norm_(self._weights, self.clip_norm)
+            self.step()
+            return
+        norm = torch.linalg.vector_norm(torch.stack(NORM_OF_ALL(gradients)))
+        if not norm.item() < SURELY_WITHIN * self.clip_norm:  # also where it is NaN
+            # the factor of `clip_grad_norm_`
+            factor = torch.clamp(self.clip_norm / (norm + 1e-6), max=1.0)
+            scale(gradients, factor)
+        if self._known is not self.state:  # the first time, and after `load_state_dict`
+            names = ("exp_avg", "exp_avg_sq", "step")
+            self._moments = [[self.state[w][name] for w in self._weights] for name in names]
+            self._known = self.state
+        means, squares, steps = self._moments
+        group = self.param_groups[0]
+        with torch.no_grad():
+            ADD_TO_ALL(steps, 1)
+            FUSED_ADAM(
+                self._weights,
+                gradients,
+                means,
+                squares,
+                [],
+                steps,
+                lr=group["lr"],
+                beta1=group["betas"][0],
+                beta2=group["betas"][1],
+                weight_decay=group["weight_decay"],
+                eps=group["eps"],
+                amsgrad=False,
+                maximize=False,
+                grad_scale=None,
+                found_inf=None,
+            )
+
+
+def scale(tensors: list[Tensor], factor: Tensor | float) -> None:
+    """Multiply each tensor by a number, in place."""
+    if SCALE_ALL is not None:
+        SCALE_ALL(tensors, factor)
+        return
+    for tensor in tensors:
+        tensor.mul_(factor)
+
+
+def blend(targets: list[Tensor], sources: list[Tensor], weight: float) -> None:
+    """Move each tensor towards another by this share of the way, in place."""
+    if BLEND_ALL is not None:
+        BLEND_ALL(targets, sources, weight)
+        return
+    for target, source in zip(targets, sources, strict=True):
+        target.lerp_(source, weight)
+
+
+@contextmanager
+def flushed_denormals() -> Iterator[None]:
+    """Count numbers below 1e-38 as zero while this lasts, where the processor can.
+
+    The gradients of a network that has learned its rows by heart fade into such numbers, and a
+    matrix product with them takes several times as long.
+    """
+    before = are_flushed()
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(before)
+
+
+def are_flushed() -> bool:
+    """Tell whether this thread counts denormal numbers as zero."""
+    return float(torch.tensor(DENORMAL) * 1.0) == 0.0

@@ -1,0 +1,99 @@
+"""Model files of every kind that 0.2 wrote before its model files were a package of their own.
+
+They were written by `models_of_0_2_dev/write.py` with the code of commit 9093a2e. They load, decide as they
+did, and are written again as they were.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import reliablenet as rn
+
+FOLDER = Path(__file__).parent / "models_of_0_2_dev"
+NETWORKS = {
+    "reliable": rn.ReliableClassifier,
+    "reliable_at_selection": rn.ReliableClassifier,
+    "erm": rn.ERMClassifier,
+    "selectivenet": rn.SelectiveNetClassifier,
+    "deep_gamblers": rn.DeepGamblersClassifier,
+    "uncertified": rn.ERMClassifier,
+    "two_rules": rn.CertifiedThreshold,
+}
+RULES = {
+    "boosting": rn.CertifiedThreshold,
+    "forest": rn.ConfidenceThreshold,
+    "threshold": rn.CertifiedThreshold,
+    "temperature": rn.TemperatureScaling,
+    "conformal": rn.ConformalRiskControl,
+    "groups": rn.CertifiedThreshold,
+}
+every_file = pytest.mark.parametrize("name", [*NETWORKS, *RULES])
+
+
+def read(name: str) -> tuple[Any, dict[str, Any], Any]:
+    """Return the model, what was told of it, and the rows it was told of."""
+    told = json.loads((FOLDER / f"{name}.json").read_text())
+    rows = told["rows"]
+    rows = pd.DataFrame(rows) if isinstance(rows, dict) else np.array(rows)
+    return rn.load(FOLDER / f"{name}.rnet"), told, rows
+
+
+def members(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return the manifest, without what differs between installations, and the other members."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {part: archive.read(part) for part in archive.namelist()}
+    manifest = json.loads(parts.pop("manifest.json"))
+    del manifest["versions"]
+    if "estimator.skops" in parts:  # names its parts by their addresses in memory
+        del parts["estimator.skops"], manifest["sha256"]["estimator.skops"]
+    return manifest, parts
+
+
+def test_every_file_is_tried() -> None:
+    assert {path.stem for path in FOLDER.glob("*.rnet")} == NETWORKS.keys() | RULES.keys()
+
+
+@every_file
+def test_it_decides_as_it_did(name) -> None:
+    model, told, rows = read(name)
+    decided = model.decide(rows)
+    assert decided.label.tolist() == told["label"]
+    assert decided.accepted.tolist() == told["accepted"]
+    # sums of products differ in their last bits from processor to processor
+    tolerance = 1e-6 if name in NETWORKS else 1e-12
+    np.testing.assert_allclose(decided.confidence, told["confidence"], rtol=tolerance)
+    np.testing.assert_allclose(model.predict_proba(rows), told["proba"], atol=tolerance)
+
+
+@every_file
+def test_it_is_what_it_was(name) -> None:
+    model, told, _ = read(name)
+    assert type(model) is (NETWORKS | RULES)[name]
+    assert json.loads(model.certificate_.to_json()) == told["certificate"]
+    assert model.grouped_ == (name == "groups")
+    assert str(model.selection_threshold_) == told["selection_threshold"]
+    assert model.fingerprint_ == told["fingerprint"]
+    assert len(model.evidence_) == len(model.seen_.certified) == model.certificate_.n
+
+
+@every_file
+def test_it_is_written_as_it_was(name, tmp_path) -> None:
+    model, _, rows = read(name)
+    again = model.save(tmp_path / "again.rnet")
+    assert members(again) == members(FOLDER / f"{name}.rnet")
+    assert rn.load(again).decide(rows).to_frame().equals(model.decide(rows).to_frame())
+
+
+def test_rules_around_rules_come_back_one_around_the_other() -> None:
+    model, _, rows = read("two_rules")
+    assert type(model.estimator_) is rn.TemperatureScaling
+    assert type(model.estimator_.estimator_) is rn.ReliableClassifier
+    assert not model.estimator_.accept(rows).any()  # without a rule of its own

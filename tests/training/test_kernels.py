@@ -1,0 +1,270 @@
+from __future__ import annotations
+
+import copy
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+from reliablenet.training import JCWConstraint, Rows, Schedule, kernels, mlp, train
+from reliablenet.training.kernels import (
+    HOOKS_OF_MODULES,
+    HOOKS_OF_WEIGHTS,
+    ClippedAdam,
+    are_flushed,
+    blend,
+    find_chain,
+    flushed_denormals,
+    scale,
+)
+
+supported = pytest.mark.skipif(
+    not torch.set_flush_denormal(False), reason="this processor cannot flush denormal numbers"
+)
+
+# Linear layers with ReLU between them
+
+
+def batch(n: int, n_features: int, n_classes: int):
+    generator = torch.Generator().manual_seed(n)
+    X = torch.randn(n, n_features, generator=generator)
+    return X, torch.randint(n_classes, (n,), generator=generator)
+
+
+def same_gradients(one: nn.Module, other: nn.Module) -> bool:
+    pairs = zip(one.parameters(), other.parameters(), strict=True)
+    return all(torch.equal(a.grad, b.grad) for a, b in pairs)
+
+
+@pytest.mark.parametrize("n", [1, 7, 256])
+@pytest.mark.parametrize("n_classes", [2, 10])
+@pytest.mark.parametrize("depth", [1, 2, 4])
+def test_logits_and_gradients_have_the_bits_of_autograd(n, n_classes, depth):
+    network = mlp(13, n_classes, width=32, depth=depth)
+    twin = copy.deepcopy(network)
+    X, y = batch(n, 13, n_classes)
+    logits = twin(X)
+    (gradient,) = torch.autograd.grad(cross_entropy(logits, y), logits, retain_graph=True)
+    logits.backward(gradient)
+    chain = find_chain(network)
+    assert torch.equal(chain.forward(X), logits)
+    chain.backward(gradient)
+    assert same_gradients(network, twin)
+    assert max(weight.grad.abs().max() for weight in network.parameters()) > 0
+
+
+def test_a_second_batch_replaces_the_gradients_of_the_first():
+    network = mlp(13, 2, width=32)
+    twin = copy.deepcopy(network)
+    chain = find_chain(network)
+    for n in (64, 20):
+        X, y = batch(n, 13, 2)
+        twin.zero_grad()
+        constraint = JCWConstraint(rows=100)
+        constraint.backward(twin(X), y)
+        chain.backward(constraint.differentiate(chain.forward(X), y).gradient)
+        assert same_gradients(network, twin)
+
+
+def test_the_chain_follows_weights_that_change_in_place():
+    network = mlp(5, 2, width=8)
+    chain, (X, _) = find_chain(network), batch(9, 5, 2)
+    network.load_state_dict(mlp(5, 2, width=8).state_dict())
+    assert torch.equal(chain.forward(X), network(X))
+
+
+def test_a_sequence_of_one_layer_is_a_chain():
+    layer = nn.Linear(3, 2)
+    X, _ = batch(4, 3, 2)
+    assert torch.equal(find_chain(nn.Sequential(layer)).forward(X), layer(X))
+
+
+def frozen() -> nn.Module:
+    network = mlp(5, 2)
+    network.head.bias.requires_grad_(False)
+    return network
+
+
+def watched() -> nn.Module:
+    network = mlp(5, 2)
+    network.body.register_forward_hook(lambda *_: None)
+    return network
+
+
+def watched_weight() -> nn.Module:
+    network = mlp(5, 2)
+    network.head.weight.register_hook(lambda gradient: gradient)
+    return network
+
+
+def tied() -> nn.Module:
+    layer = nn.Linear(4, 4)
+    return nn.Sequential(layer, nn.ReLU(), layer)
+
+
+class Reversed(nn.Sequential):
+    def forward(self, x):
+        return -super().forward(x)
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        frozen(),
+        watched(),
+        watched_weight(),
+        tied(),
+        Reversed(nn.Linear(3, 2)),
+        nn.Sequential(),
+        nn.Sequential(nn.Linear(3, 2), nn.ReLU()),
+        nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2)),
+        nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 2)),
+        nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Dropout(), nn.Linear(3, 2)),
+        nn.Sequential(nn.Linear(3, 2, bias=False)),
+    ],
+)
+def test_any_other_network_is_left_to_autograd(network):
+    assert find_chain(network) is None
+
+
+def test_without_the_backward_pass_of_relu_all_is_left_to_autograd(monkeypatch):
+    assert find_chain(mlp(5, 2)) is not None
+    monkeypatch.setattr(kernels, "RELU_BACKWARD", None)
+    assert find_chain(mlp(5, 2)) is None
+
+
+@pytest.mark.parametrize("names", ["HOOKS_OF_MODULES", "HOOKS_OF_WEIGHTS"])
+def test_where_hooks_cannot_be_seen_all_is_left_to_autograd(monkeypatch, names):
+    monkeypatch.setattr(kernels, names, ("_hooks_by_a_name_of_tomorrow",))
+    assert find_chain(mlp(5, 2)) is None
+
+
+def test_this_version_of_torch_has_all_that_we_look_for():
+    """Else the fallbacks do the work, more slowly; then this test says so."""
+    found = (kernels.FUSED_ADAM, kernels.ADD_TO_ALL, kernels.NORM_OF_ALL, kernels.SCALE_ALL)
+    assert None not in (*found, kernels.BLEND_ALL, kernels.RELU_BACKWARD)
+    layer = nn.Linear(1, 1)
+    assert all(hasattr(layer, name) for name in HOOKS_OF_MODULES)
+    assert all(hasattr(layer.weight, name) for name in HOOKS_OF_WEIGHTS)
+
+
+# Clipped Adam
+
+
+def gradients(network: nn.Module, step: int, size: float) -> None:
+    generator = torch.Generator().manual_seed(step)
+    for weight in network.parameters():
+        weight.grad = size * torch.randn(weight.shape, generator=generator)
+
+
+def same_bits(one: nn.Module, other: nn.Module) -> bool:
+    pairs = zip(one.parameters(), other.parameters(), strict=True)
+    return all(torch.equal(a, b) for a, b in pairs)
+
+
+@pytest.mark.parametrize("absent", [None, "FUSED_ADAM", "ADD_TO_ALL", "NORM_OF_ALL", "SCALE_ALL"])
+def test_steps_have_the_bits_of_clipping_and_fused_adam(monkeypatch, absent):
+    """Norms far below the limit, near it and above it, also where moments are loaded in between."""
+    if absent is not None:
+        assert getattr(kernels, absent) is not None
+        monkeypatch.setattr(kernels, absent, None)
+    network = mlp(7, 3, width=16)
+    twin = copy.deepcopy(network)
+    count = sum(weight.numel() for weight in network.parameters())
+    ours = ClippedAdam(network.parameters(), 1e-2, 1e-3, clip_norm=0.3)
+    plain = torch.optim.Adam(twin.parameters(), lr=1e-2, weight_decay=1e-3, fused=True)
+    for step in range(12):
+        size = (0.01, 0.2998, 0.3, 0.3002, 5.0)[step % 5] / math.sqrt(count)
+        gradients(network, step, size)
+        gradients(twin, step, size)
+        ours.descend()
+        nn.utils.clip_grad_norm_(twin.parameters(), 0.3)
+        plain.step()
+        assert same_bits(network, twin)
+        if step == 6:
+            ours.load_state_dict(copy.deepcopy(ours.state_dict()))
+    for mine, theirs in zip(
+        ours.state_dict()["state"].values(), plain.state_dict()["state"].values(), strict=True
+    ):
+        assert all(torch.equal(mine[name], theirs[name]) for name in theirs)
+
+
+def test_a_weight_without_a_gradient_stays_as_it_is():
+    network = mlp(7, 3, width=16)
+    before = network.head.bias.detach().clone()
+    optimiser = ClippedAdam(network.parameters(), 1e-2, 0.0, clip_norm=1.0)
+    for step in range(3):
+        gradients(network, step, 1.0)
+        network.head.bias.grad = None
+        optimiser.descend()
+    assert torch.equal(network.head.bias, before)
+    assert float(optimiser.state[network.head.weight]["step"]) == 3
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_a_gradient_that_is_not_finite_spoils_the_weights_as_in_torch(bad):
+    """The loop finds the loss not finite and stops."""
+    network = mlp(7, 3, width=16)
+    optimiser = ClippedAdam(network.parameters(), 1e-2, 0.0, clip_norm=1.0)
+    for step in range(2):
+        gradients(network, step, 1.0)
+        if step:
+            network.head.bias.grad[0] = bad
+        optimiser.descend()
+    assert not torch.isfinite(network.head.bias[0])
+
+
+# Many tensors at once
+
+
+@pytest.mark.parametrize("absent", [False, True])
+@pytest.mark.parametrize("factor", [0.3, torch.tensor(0.3)])
+def test_scaling_has_the_bits_of_one_tensor_at_a_time(monkeypatch, absent, factor):
+    if absent:
+        monkeypatch.setattr(kernels, "SCALE_ALL", None)
+    tensors = [torch.randn(7, 5), torch.randn(3)]
+    expected = [tensor * factor for tensor in tensors]
+    scale(tensors, factor)
+    assert all(torch.equal(one, other) for one, other in zip(tensors, expected, strict=True))
+
+
+@pytest.mark.parametrize("absent", [False, True])
+def test_blending_has_the_bits_of_one_tensor_at_a_time(monkeypatch, absent):
+    if absent:
+        monkeypatch.setattr(kernels, "BLEND_ALL", None)
+    targets, sources = ([torch.randn(70, 5), torch.randn(3)] for _ in range(2))
+    expected = [torch.lerp(a, b, 0.1) for a, b in zip(targets, sources, strict=True)]
+    blend(targets, sources, 0.1)
+    assert all(torch.equal(one, other) for one, other in zip(targets, expected, strict=True))
+
+
+# Denormal numbers
+
+
+@supported
+def test_denormals_are_zero_inside_and_as_before_outside():
+    tiny = torch.tensor(1e-40)
+    assert float(tiny * 1.0) > 0
+    with flushed_denormals():
+        assert float(tiny * 1.0) == 0
+        with flushed_denormals():
+            pass
+        assert are_flushed()  # an inner one leaves the outer one's setting
+    assert not are_flushed()
+
+
+@supported
+def test_training_flushes_them_and_leaves_the_setting_alone_even_if_it_fails():
+    seen = []
+    rows = Rows(torch.randn(8, 2), torch.arange(8) % 2)
+
+    def look(history):
+        seen.append(are_flushed())
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(nn.Linear(2, 2), rows, rows, alpha=0.05, schedule=Schedule.erm(2), after_epoch=look)
+    assert seen == [True]
+    assert not are_flushed()

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import copy
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from reliablenet.errors import InvalidParameterError
+from reliablenet.training import Optimisation, Schedule, train
+from reliablenet.training.forward import evaluate_logits
+from reliablenet.training.kernels import ClippedAdam
+from reliablenet.training.optimisation import WeightAverage
+
+
+def test_the_average_is_the_sum_that_its_weights_say():
+    layer = nn.Linear(3, 2)
+    mean = WeightAverage(layer, 0.5)
+    expected, path = layer.weight.detach().double(), []
+    for step in range(1, 12):
+        with torch.no_grad():
+            layer.weight.normal_(generator=torch.Generator().manual_seed(step))
+        path.append(layer.weight.detach().double())
+        mean.update()
+    for step, weights in enumerate(path, 1):
+        past = min(0.5, (1 + step) / (10 + step))
+        expected = past * expected + (1 - past) * weights
+    torch.testing.assert_close(mean.average[0].double(), expected)
+
+
+def test_the_networks_own_weights_come_back_even_after_an_error():
+    layer = nn.Linear(2, 2)
+    mean = WeightAverage(layer, 0.9)
+    with torch.no_grad():
+        layer.weight.add_(1.0)
+    before = layer.weight.detach().clone()
+
+    def fail():
+        with mean.in_place():
+            torch.testing.assert_close(layer.weight.detach(), before - 1.0)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert torch.equal(layer.weight, before)
+
+
+def test_running_statistics_are_averaged_with_the_weights_they_belong_to():
+    layer = nn.BatchNorm1d(2)
+    mean = WeightAverage(layer, 0.9)
+    layer(torch.tensor([[0.0, 10.0], [2.0, 30.0]]))  # running mean 0.1 (1, 20), by torch's momentum
+    mean.update()
+    past = 2 / 11
+    with mean.in_place():
+        torch.testing.assert_close(layer.running_mean, (1 - past) * torch.tensor([0.1, 2.0]))
+        assert layer.num_batches_tracked == 1  # counts are counts
+    torch.testing.assert_close(layer.running_mean, torch.tensor([0.1, 2.0]))
+
+
+def test_training_measures_and_keeps_the_average(folds, new_network):
+    """The plain weights of the last epoch are another network, with another loss."""
+    seen = []
+    network = new_network()
+    settings = {"alpha": 0.05, "schedule": Schedule.erm(4), "keep": "last", "seed": 1}
+
+    def look(history):
+        seen.append(copy.deepcopy(network.state_dict()))
+        return False
+
+    history = train(
+        network, *folds, **settings, optimisation=Optimisation(averaging=0.9), after_epoch=look
+    )
+    assert all(torch.equal(value, seen[-1][name]) for name, value in network.state_dict().items())
+    plain = new_network()
+    alone = train(plain, *folds, **settings)
+    # the weights take the same path, averaged or not
+    assert [one.loss for one in history.records] == [one.loss for one in alone.records]
+    loss = nn.functional.cross_entropy(
+        evaluate_logits(network, folds[1].X).double(), folds[1].y
+    ).item()
+    assert history.records[-1].loss_selection == loss
+    assert not torch.equal(network.head.weight, plain.head.weight)
+
+
+def test_decoupled_decay_is_that_of_torchs_adamw():
+    torch.manual_seed(0)
+    ours, theirs = nn.Linear(4, 3), nn.Linear(4, 3)
+    theirs.load_state_dict(ours.state_dict())
+    first = ClippedAdam(ours.parameters(), 1e-2, 0.5, 1e9, decoupled=True)
+    second = torch.optim.AdamW(theirs.parameters(), lr=1e-2, weight_decay=0.5)
+    X, y = torch.randn(32, 4), torch.randint(3, (32,))
+    for _ in range(20):
+        for network, optimiser in ((ours, first), (theirs, second)):
+            optimiser.zero_grad()
+            nn.functional.cross_entropy(network(X), y).backward()
+            first.descend() if optimiser is first else second.step()
+    torch.testing.assert_close(ours.weight, theirs.weight, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"averaging": 1.0}, r"`averaging` of Optimisation must lie in \(0, 1\)"),
+        ({"averaging": math.nan}, "`averaging` of Optimisation"),
+        ({"decoupled": "yes"}, "`decoupled` of Optimisation must be True or False"),
+    ],
+)
+def test_bad_settings_are_refused(setting, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        Optimisation(**setting)
