@@ -10,18 +10,16 @@ import numpy as np
 import pytest
 
 from reliablenet.bench import Plan, Profile, Store
-from reliablenet.bench.drawing import METHOD_NAMES, SUMMARY_METRICS
 from reliablenet.bench.figures import (
     FIGURES,
-    PAPER_METHODS,
     by_group,
     by_severity,
     risk_coverage,
     shift_summary,
 )
-from reliablenet.bench.protocol import GRID, run_settings
-from reliablenet.bench.store import settings_hash
-from reliablenet.bench.trainings import METHODS
+from reliablenet.bench.methods import METHODS, paper_methods, study_methods
+from reliablenet.bench.plots import SUMMARY_METRICS
+from reliablenet.bench.store import GRID
 from reliablenet.errors import InvalidDataError, InvalidParameterError, MissingExtraError
 
 PROFILE = Profile(
@@ -64,8 +62,8 @@ def write(
         "groups": {"Preschool": measures(jcw, n=24), "10th": measures(jcw / 2)},
         "sweeps": {"0.9": measures(jcw), "0.1": measures(2 * jcw)},
     }
-    settings = run_settings(profile.plans[plan], method, seed, profile.rho)
-    record = {"method": method, "seed": seed, "hash": settings_hash(settings), "measured": parts}
+    wanted = METHODS[method].hash(profile.plans[plan], seed, profile.rho)
+    record = {"method": method, "seed": seed, "hash": wanted, "measured": parts}
     curves = np.stack([np.full(200, jcw), GRID * jcw]).astype(np.float32)
     store.write(plan, method, seed, record, curves)
 
@@ -252,8 +250,9 @@ def test_wrong_settings_are_named(store):
 
 
 def test_every_method_has_a_name_and_the_frame_is_a_copy(store):
-    assert set(METHOD_NAMES) == set(METHODS) >= set(PAPER_METHODS)
-    assert len(set(METHOD_NAMES.values())) == len(METHODS)
+    assert set(paper_methods()) < {method.name for method in study_methods()} < set(METHODS)
+    assert all(method.title for method in METHODS.values())
+    assert len({method.title for method in METHODS.values()}) == len(METHODS)
     figure = shift_summary(store, PROFILE)
     table = figure.frame()
     table["seeds"] = 99
@@ -263,7 +262,7 @@ def test_every_method_has_a_name_and_the_frame_is_a_copy(store):
 def test_all_methods_at_once_look_different(store):
     for method in METHODS:
         write(store, "synthetic_band", method, 0, 0.1)
-    axes = by_severity(store, PROFILE, "synthetic_band", methods=METHODS).plot().axes[1]
+    axes = by_severity(store, PROFILE, "synthetic_band", methods=[*METHODS]).plot().axes[1]
     looks = {(line.get_color(), line.get_marker()) for line in axes.lines}
     assert len(looks) == len(METHODS)
 

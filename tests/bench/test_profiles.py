@@ -79,6 +79,8 @@ def test_a_profile_reads_the_results_of_those_it_extends(tmp_path):
         ('[plans.adult]\nnetwork = "cnn6"', "`network` of Plan must be one of"),
         ("[plans.adult]\ndata = 3", "`data` of Plan must be settings"),
         ("[plans.adult]\nboosting = 1", "`boosting` of Plan must be true or false"),
+        ('[plans.adult]\nkind = "text"', r"`kind` of Plan must be one of \['table', 'images'\]"),
+        ('[plans.adult]\nnetwork = "tabular"', "`network` of Plan must be one of"),
         ("seeds = []", "`seeds` of Profile must not be empty"),
         ("only = true", "`plans` of Profile must not be empty"),
         ("seeds = 3", "`seeds` of .* must be a list"),
@@ -93,6 +95,33 @@ def test_a_bad_file_is_refused_by_name(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(InvalidParameterError, match=message):
         load_profile(str(path))
+
+
+def test_what_version_0_1_called_boosting_is_read_with_one_warning(tmp_path):
+    path = tmp_path / "old.toml"
+    path.write_text("[plans.adult]\nboosting = false\n[plans.cifar10]\nboosting = true\n")
+    with pytest.warns(
+        FutureWarning, match=r'old.toml, write kind = "table" for boosting'
+    ) as caught:
+        profile = load_profile(str(path))
+    assert len(caught) == 1
+    assert (profile.plans["adult"].kind, profile.plans["cifar10"].kind) == ("images", "table")
+
+
+def test_records_keep_the_settings_of_0_1_so_that_old_runs_count():
+    assert Plan("adult").settings() == {
+        "dataset": "adult",
+        "alpha": 0.05,
+        "data": {},
+        "network": "mlp",
+        "width": None,
+        "epochs": 100,
+        "warmup_epochs": 10,
+        "epochs_per_stage": 6,
+        "max_stages": 15,
+        "boosting": True,
+    }
+    assert PROFILES["paper"].plans["cifar10"].settings()["boosting"] is False
 
 
 @pytest.mark.parametrize("name", ["huge", "none.toml"])

@@ -14,12 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from reliablenet.bench import Plan, Profile, Store, load_profile, pending_jobs, run_jobs
+from reliablenet.bench import Plan, Point, Profile, Store, load_profile, pending_jobs, run_jobs
+from reliablenet.bench.methods import METHODS, study_methods
 from reliablenet.bench.runner import count_runs
-from reliablenet.bench.trainings import METHODS, TRAININGS
 from reliablenet.errors import InvalidParameterError
 
-TABLE_METHODS = [method for method in METHODS if not method.startswith("images")]
+TABLE_METHODS = [method.name for method in study_methods(Plan("synthetic_band"))]
+TRAININGS = {method.training.name for method in study_methods()}
 TINY = Profile(
     "tiny",
     {
@@ -62,26 +63,33 @@ def finished(tmp_path_factory) -> Path:
 
 def test_every_method_has_a_record_and_nothing_is_left(finished) -> None:
     store = Store(finished)
-    assert {record["method"] for record in store.records()} == set(TABLE_METHODS)
+    assert {record["method"] for record in store.records()} == {*TABLE_METHODS, "geometry"}
     assert pending_jobs(TINY, store) == []
-    assert len(METHODS) == sum(len(methods) for methods in TRAININGS.values())
+    assert count_runs(TINY, store) == {"synthetic_band": (len(TABLE_METHODS) + 1, 0, 0)}
 
 
 def test_records_hold_what_the_tables_need(finished) -> None:
     for record in Store(finished).records():
+        if record["method"] == "geometry":
+            continue
         certificate, measured = record["certificate"], record["measured"]
         assert certificate["n"] == 3000 == measured["certification"]["n"]
         assert certificate["errors"] == measured["certification"]["errors"]
         assert list(measured["shifts"]) == ["gamma 0.7"]
         assert list(measured["sweeps"]) == ["0.1", "0.3", "0.5", "0.7", "0.9", "1.1", "1.3"]
-        kind = "monotone" if record["method"].endswith("+certified") else "fixed"
+        certified = METHODS[record["method"]].point is Point.CERTIFIED
+        kind = "monotone" if certified else "fixed"
         assert certificate["kind"] == kind
         assert record["timing"]["fit_seconds"] > 0
 
 
 def test_rules_at_eps_share_one_threshold_to_the_bit(finished) -> None:
     store = Store(finished)
-    at_eps = [r["threshold"] for r in store.records() if r["method"].endswith("@eps")]
+    at_eps = [
+        store.read("synthetic_band", method, 0)["threshold"]
+        for method in TABLE_METHODS
+        if METHODS[method].point is Point.EPS
+    ]
     assert len(at_eps) == 7
     assert len(set(at_eps)) == 1
 
@@ -95,7 +103,7 @@ def test_erm_accepts_everything_as_the_papers_table_has_it(finished) -> None:
 def test_only_what_is_missing_failed_or_changed_is_run_again(finished, tmp_path) -> None:
     store = Store(tmp_path)
     source = Store(finished)
-    for method in TABLE_METHODS:
+    for method in (*TABLE_METHODS, "geometry"):
         record = source.read("synthetic_band", method, 0)
         store.write("synthetic_band", method, 0, record, None)
     store.path("synthetic_band", "erm@eps", 0).unlink()
@@ -104,12 +112,14 @@ def test_only_what_is_missing_failed_or_changed_is_run_again(finished, tmp_path)
     store.write("synthetic_band", "selectivenet", 0, failed, None)
     store.path("synthetic_band", "temperature", 0).write_text("{half")
     jobs = pending_jobs(TINY, store)
-    assert [(job.training, job.methods) for job in jobs] == [
+    assert [(job.training.name, tuple(m.name for m in job.methods)) for job in jobs] == [
         ("erm", ("erm@eps", "temperature")),
         ("selectivenet", ("selectivenet",)),
     ]
     other = Profile("tiny", TINY.plans, seeds=(0,), rho=0.1)
-    assert sum(len(job.methods) for job in pending_jobs(other, store)) == len(TABLE_METHODS)
+    *trainings, drawn = pending_jobs(other, store)
+    assert sum(len(job.methods) for job in trainings) == len(TABLE_METHODS)
+    assert str(drawn) == "synthetic_band geometry 0"
 
 
 def test_a_failed_run_leaves_its_error_and_the_others_go_on(tmp_path) -> None:
@@ -126,21 +136,23 @@ def test_a_failed_run_leaves_its_error_and_the_others_go_on(tmp_path) -> None:
 def test_images_have_no_methods_for_tables(tmp_path) -> None:
     jobs = pending_jobs(load_profile("paper"), Store(tmp_path), ["cifar10"], seeds=[0])
     tables = {"boosting", "boosting_all", "tabular", "tabular_constrained"}
-    assert {job.training for job in jobs} == set(TRAININGS) - tables
+    assert {job.training.name for job in jobs} == TRAININGS - tables
     assert count_runs(load_profile("paper"), Store(tmp_path))["cifar10"][2] == 5 * 17
 
 
 def test_tables_have_no_methods_for_images(tmp_path) -> None:
     jobs = pending_jobs(load_profile("paper"), Store(tmp_path), ["adult"], seeds=[0])
-    assert {job.training for job in jobs} == set(TRAININGS) - {"images", "images_augmented"}
+    assert {job.training.name for job in jobs} == TRAININGS - {"images", "images_augmented"}
 
 
 def test_ablations_run_only_when_they_are_named(tmp_path) -> None:
     store, profile = Store(tmp_path), load_profile("smoke")
-    assert not any("-" in job.training for job in pending_jobs(profile, store))
+    usual = [method for job in pending_jobs(profile, store, seeds=[37]) for method in job.methods]
+    assert len(usual) == len(TABLE_METHODS)
+    assert not any(method.ablation for method in usual)
     name = "tabular-ensemble+certified"
     [job] = pending_jobs(profile, store, methods=[name], seeds=[0])
-    assert (job.training, job.methods) == ("tabular-ensemble", (name,))
+    assert (job.training.name, [m.name for m in job.methods]) == ("tabular-ensemble", [name])
     assert run_jobs([job], store) == []
     assert store.read("synthetic_band", name, 0)["certificate"]["n"] == 3000
 

@@ -5,62 +5,22 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
+from study_records import PROFILE, record, small_study
 
-from reliablenet.bench import Plan, Profile, Store
-from reliablenet.bench.protocol import run_settings
-from reliablenet.bench.store import settings_hash
+from reliablenet.bench import Store
 from reliablenet.bench.tables import (
     agreement,
     in_distribution,
     matched_coverage,
     paper_values,
     ranking,
-    results_frame,
 )
-from reliablenet.certificate import Certificate
 from reliablenet.errors import InvalidDataError
-
-PROFILE = Profile("mine", {"adult": Plan("adult"), "unsw_nb15": Plan("unsw_nb15")}, seeds=(0, 37))
-
-
-def record(method: str, seed: int, errors: int, accepted: int, accuracy: float = 0.8) -> dict:
-    n, alpha = 100, 0.05
-    certificate = Certificate(errors, accepted, n, alpha, 0.05, 0.9)
-    measured = {
-        "accuracy": accuracy,
-        "coverage": accepted / n,
-        "accuracy_accepted": (accepted - errors) / accepted if accepted else None,
-        "jcw": errors / n,
-        "budget_spent": errors / n / alpha,
-        "throughput": (accepted - errors) / n,
-        "aurc": 0.1,
-        "ece": 0.02,
-    }
-    return {
-        "method": method,
-        "seed": seed,
-        "alpha": alpha,
-        "hash": settings_hash(run_settings(PROFILE.plans["adult"], method, seed, PROFILE.rho)),
-        "info": {"best_throughput": 0.8},
-        "rows": {"train": 400, "selection": 100, "certification": n},
-        "certificate": certificate.to_dict(),
-        "measured": {"certification": measured, "shifts": {"women": measured | {"aurc": 0.3}}},
-    }
 
 
 @pytest.fixture
 def store(tmp_path) -> Store:
-    store = Store(tmp_path)
-    counts = {
-        "erm": ((20, 100), (22, 100)),
-        "reliablenet_last@eps": ((1, 40), (3, 50)),
-        "reliablenet_last+certified": ((1, 61), (1, 41)),
-        "erm+certified": ((1, 51), (2, 99)),
-    }
-    for method, pairs in counts.items():
-        for seed, (errors, accepted) in zip((0, 37), pairs, strict=True):
-            store.write("adult", method, seed, record(method, seed, errors, accepted), None)
-    return store
+    return small_study(tmp_path)
 
 
 def test_means_and_deviations_over_seeds(store):
@@ -144,21 +104,6 @@ def test_every_format_holds_every_row(store):
     assert latex.count(r"\\") == len(table.cells) + 1
     assert r"reliablenet\_last@eps" in latex
     assert r"$\pm$" in latex
-
-
-def test_runs_that_failed_or_had_other_settings_are_left_out(store):
-    store.path("adult", "erm", 37).unlink()  # a failure replaces no finished run
-    store.write("adult", "erm", 37, record("erm", 37, 1, 2) | {"error": "no"}, None)
-    store.write("adult", "erm+certified", 0, record("erm", 0, 1, 2) | {"hash": "old"}, None)
-    frame = results_frame(store, PROFILE)
-    assert set(frame["plan"]) == {"adult"}
-    assert len(frame[frame["method"] == "erm"]) == 1
-    assert len(frame[frame["method"] == "erm+certified"]) == 1
-
-
-def test_no_run_at_all_names_the_command(tmp_path):
-    with pytest.raises(InvalidDataError, match="reliablenet bench run --profile mine"):
-        results_frame(Store(tmp_path), PROFILE)
 
 
 def test_the_papers_values_hold_six_datasets_and_seven_methods():

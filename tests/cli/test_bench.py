@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from reliablenet.bench.trainings import METHODS
+from reliablenet.bench import PROFILES
+from reliablenet.bench.figures import FIGURES
+from reliablenet.bench.methods import study_methods
 from reliablenet.cli.app import app
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +33,8 @@ def test_run_status_table(smoke, tmp_path) -> None:
     assert "2 trainings done, 0 runs failed" in result.output
     assert "Nothing to do" in call("run", *smoke, *chosen).output
     status = call("status", *smoke).output.splitlines()
-    left = 2 * sum(not method.startswith("images") for method in METHODS) - 2
+    methods = study_methods(PROFILES["smoke"].plans["synthetic_band"])
+    left = 2 * len(methods) + 1 - 2  # and what the figures of the band show, once
     assert status[1].split() == ["synthetic_band", "2", "0", str(left)]
     counts = json.loads(call("status", *smoke, "--json").stdout)
     assert counts["synthetic_band"] == {"runs": 2, "failed": 0, "left": left}
@@ -50,6 +54,60 @@ def test_the_committed_results_can_be_tabled() -> None:
     result = call("table", "--profile", "paper", "--results", str(ROOT / "results"))
     assert result.exit_code == 0, result.output
     assert "reliablenet_last+certified" in result.output
+
+
+def test_a_packed_run_is_done(smoke, tmp_path) -> None:
+    assert "Nothing to pack: no finished run lies in" in call("pack", *smoke).output
+    chosen = ["--methods", "boosting+certified"]
+    assert call("run", *smoke, *chosen).exit_code == 0
+    before = call("status", *smoke).output, call("table", *smoke).output
+    packed = call("pack", *smoke)
+    assert packed.output == f"{tmp_path / 'smoke' / 'synthetic_band.jsonl'}: 2 runs\n"
+    shutil.rmtree(tmp_path / "smoke" / "synthetic_band")
+    assert (call("status", *smoke).output, call("table", *smoke).output) == before
+    assert "Nothing to do" in call("run", *smoke, *chosen).output
+    assert [path.name for path in (tmp_path / "smoke").iterdir()] == ["synthetic_band.jsonl"]
+
+
+def test_figures_are_drawn_from_what_is_committed(tmp_path) -> None:
+    committed = ["--profile", "paper", "--results", str(ROOT / "results")]
+    files = {}
+    for folder in ("one", "two"):
+        out = tmp_path / folder
+        result = call("figure", "geometry", *committed, "--out", str(out))
+        assert result.exit_code == 0, result.output
+        files[folder] = {path.name: path.read_bytes() for path in out.iterdir()}
+    assert set(files["one"]) == {f"geometry.{kind}" for kind in ("csv", "png", "svg")}
+    assert files["one"] == files["two"]
+    assert files["one"]["geometry.png"].startswith(b"\x89PNG")
+    assert files["one"]["geometry.csv"].count(b"\n") == 3  # a heading and two networks
+
+
+def test_all_figures_that_there_is_something_for(smoke, tmp_path) -> None:
+    out = ["--out", str(tmp_path / "figures")]
+    result = call("figure", "all", *smoke, *out)
+    assert result.exit_code == 1
+    assert result.stderr.count("reliablenet bench run --profile smoke") >= 6
+    call("run", *smoke, "--methods", "boosting+certified", "--seeds", "0")
+    result = call("figure", "all", *smoke, *out, "--methods", "boosting+certified")
+    assert result.exit_code == 0, result.output
+    drawn = {path.stem for path in (tmp_path / "figures").iterdir()}
+    left = {name for name in FIGURES if name.startswith(("groups", "confidence", "geometry"))}
+    assert drawn == set(FIGURES) - left - {"severity_coloured_mnist", "severity_cifar10"}
+    assert "groups_adult: `plan` of by_group must be one of [] in smoke" in result.stderr
+
+
+def test_a_figure_that_cannot_be_drawn_says_why(smoke) -> None:
+    result = call("figure", "art", *smoke)
+    assert result.exit_code == 2
+    assert "geometry" in result.stderr
+    for arguments, said in (
+        (("geometry", *smoke), "reliablenet bench run --profile smoke"),
+        (("all", *smoke, "--methods", "magic"), "`methods` of bench must be among"),
+    ):
+        result = call("figure", *arguments)
+        assert result.exit_code == 2
+        assert said in " ".join(result.stderr.split())
 
 
 def test_bad_seeds(smoke) -> None:

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from reliablenet.bench import Store, load_profile, pending_jobs
-from reliablenet.bench.trainings import METHODS
+from reliablenet.bench.methods import study_methods
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="forks")
 
@@ -58,9 +58,8 @@ def test_two_studies_in_the_same_folder(tables, start, tmp_path) -> None:
     profile = load_profile(str(tables / "tiny.toml"))
     store = profile.open_store(tmp_path / "results")
     assert pending_jobs(profile, store) == []
-    assert {record["method"] for record in store.records()} == {
-        m for m in METHODS if not m.startswith("images")
-    }
+    methods = {method.name for method in study_methods(profile.plans["synthetic_band"])}
+    assert {record["method"] for record in store.records()} == {*methods, "geometry"}
     assert list(tmp_path.glob("results/*/*/*/.*")) == []
 
 

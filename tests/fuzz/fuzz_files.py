@@ -364,7 +364,7 @@ data = { gamma = 0.4 }
 [plans.wide]
 dataset = "synthetic_band"
 width = 64
-boosting = false
+kind = "images"
 """
 CONFIG = b"""alpha = 0.02
 rho = 0.1

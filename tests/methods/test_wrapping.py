@@ -835,7 +835,9 @@ def test_warnings_of_a_wrapped_network_point_there_too() -> None:
     [rule(LogisticRegression(), random_state=0) for rule in RULES],
     expected_failed_checks=lambda estimator: {},
 )
-@pytest.mark.filterwarnings(*(f"ignore::reliablenet.{c.__name__}" for c in EXPECTED_WARNINGS))
+@pytest.mark.filterwarnings(
+    *(f"ignore::reliablenet.errors.{c.__name__}" for c in EXPECTED_WARNINGS)
+)
 def test_scikit_learn_accepts_the_estimator(estimator, check) -> None:
     check(estimator)
 

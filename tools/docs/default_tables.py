@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 import reliablenet as rn
-from reliablenet.bench import load_profile
-from reliablenet.bench.drawing import DATASET_NAMES
-from reliablenet.bench.runner import finished_runs
-from reliablenet.bench.tables import matched_coverage, results_frame
+from reliablenet.bench import load_profile, results
+from reliablenet.bench.methods import Point
+from reliablenet.bench.profiles import DATASET_TITLES
+from reliablenet.bench.tables import matched_coverage
 from reliablenet.datasets import SyntheticBand
 from studies.runner import RESULTS, read_records
 from tools.docs.markdown import bold, record_table, sentence, table
@@ -22,7 +22,7 @@ PROFILE = load_profile("cpu")
 STORE = PROFILE.open_store(RESULTS)
 SHIFTED_GAMMA = 0.7  # of Synthetic Band's shift
 FOUR = ("synthetic_band", "german_credit", "adult", "unsw_nb15-alpha-0.01")
-# Methods of the study in the table of certified throughput, and what they are called there.
+# Classifiers of the study in the table of certified throughput, and what they are called there.
 SHOWN = {
     "tabular": "default",
     "images": "default",
@@ -34,24 +34,21 @@ SHOWN = {
     "reliablenet_last": "reliablenet_last",
 }
 PARTS_OF_IT = {
-    "tabular": "whole",
-    "tabular-encoding": "no bins",
-    "tabular-ensemble": "one member",
-    "tabular-average": "no average",
-    "tabular-folds": "no last fit",
-    "tabular_constrained": "constrained",
+    "tabular+certified": "whole",
+    "tabular-encoding+certified": "no bins",
+    "tabular-ensemble+certified": "one member",
+    "tabular-average+certified": "no average",
+    "tabular-folds+certified": "no last fit",
+    "tabular_constrained+certified": "constrained",
 }
 
 
 def certified_throughput() -> str:
     """Return certified throughput by dataset and method, of the datasets that have been run."""
     runs = _runs()
-    runs = runs[runs["method"].isin([f"{method}+certified" for method in SHOWN])]
-    runs = runs.assign(
-        granted=runs["throughput"].where(runs["certified"], 0.0),
-        shown=runs["method"].str.removesuffix("+certified").map(SHOWN),
-    )
-    by_method = runs.groupby(["plan", "shown"])["granted"].agg(["mean", "std"])
+    runs = runs[(runs["point"] == Point.CERTIFIED) & runs["classifier"].isin(SHOWN)]
+    runs = runs.assign(shown=runs["classifier"].map(SHOWN))
+    by_method = runs.groupby(["plan", "shown"])["certified_throughput"].agg(["mean", "std"])
     columns, rows = list(dict.fromkeys(SHOWN.values())), []
     for plan in dict.fromkeys(runs["plan"]):
         found = by_method.loc[plan]
@@ -68,11 +65,11 @@ def certified_throughput() -> str:
 def certified_by_set() -> str:
     """Return certified throughput of our default, boosting and the paper's, by dataset."""
     methods = {
-        "tabular": "our default",
-        "boosting": "boosting",
-        "boosting_all": "boosting on 85 %",
-        "erm_early": "MLP, early stop",
-        "reliablenet": "paper's ReliableNet",
+        "tabular+certified": "our default",
+        "boosting+certified": "boosting",
+        "boosting_all+certified": "boosting on 85 %",
+        "erm_early+certified": "MLP, early stop",
+        "reliablenet+certified": "paper's ReliableNet",
     }
     return _by_plan((*FOUR[:3], "unsw_nb15", FOUR[3]), methods)
 
@@ -80,7 +77,7 @@ def certified_by_set() -> str:
 def band_optimum() -> str:
     """Return how near our default comes to what is possible on Synthetic Band."""
     plan = "synthetic_band"
-    ours = float(np.mean(_granted(plan, "tabular")))
+    ours = float(np.mean(_granted(plan, "tabular+certified")))
     oracle = []
     for seed in PROFILE.seeds:
         band = SyntheticBand(random_state=seed)
@@ -111,7 +108,7 @@ def fixed_threshold() -> str:
         cells = []
         for method in methods:
             found = runs[(runs["plan"] == plan) & (runs["method"] == method)]
-            granted = found["throughput"].where(found["certified"], 0.0).mean()
+            granted = found["certified_throughput"].mean()
             cells.append(
                 f"{found['certified'].sum()} of {len(found)} certified, {granted:.3f} right, {found['budget_spent'].mean():.0%} of the budget"
             )
@@ -146,7 +143,7 @@ def default_times() -> str:
     """Return what our default costs beside the paper's."""
     return record_table(
         {
-            "dataset": lambda r: DATASET_NAMES[r["dataset"]],
+            "dataset": lambda r: DATASET_TITLES[r["dataset"]],
             "training rows": lambda r: f"{r['rows']:,}",
             "fit": lambda r: f"{r['fit']:.2f}",
             "predict": lambda r: f"{r['predict']:.2f}",
@@ -171,7 +168,7 @@ def boosting_tried() -> str:
     """Return certified throughput of boosting with other settings, and ours on the same seeds."""
     columns = {}
     for plan, result in zip(FOUR, read_records("default", "boosting_tried"), strict=True):
-        ours = float(np.mean(_granted(plan, "tabular", PROFILE.seeds[: result["seeds"]])))
+        ours = float(np.mean(_granted(plan, "tabular+certified", PROFILE.seeds[: result["seeds"]])))
         columns[_name(plan)] = {"our default": ours} | result["throughput"]
     return _settings_by_set("setting", columns, "our default")
 
@@ -182,12 +179,12 @@ def default_tried() -> str:
     for result in records:
         values = {"as it is" if c == "none" else c: v for c, v in result["throughput"].items()}
         seeds = "1 seed" if result["seeds"] == 1 else f"{result['seeds']} seeds"
-        columns[f"{DATASET_NAMES[result['dataset']]}, {seeds}"] = values
+        columns[f"{DATASET_TITLES[result['dataset']]}, {seeds}"] = values
     times = [f"{c} {ratio:.1f}" for c, ratio in records[-1]["time"].items() if c != "none"]
     return sentence(
         "default_tried",
         table=_settings_by_set("change", columns, "as it is"),
-        dataset=DATASET_NAMES[records[-1]["dataset"]],
+        dataset=DATASET_TITLES[records[-1]["dataset"]],
         times=", ".join(times),
     )
 
@@ -218,7 +215,7 @@ def fold_shares_by_set() -> str:
         one for one in read_records("default", "fold_shares") if one["model"] == "our default"
     ]
     rules = list(records[0]["throughput"])
-    names = DATASET_NAMES | {"breast_cancer": "breast cancer"}
+    names = DATASET_TITLES | {"breast_cancer": "breast cancer"}
     ours = next(rule for rule in rules if rule.endswith("(as it is)"))
     rows = (
         [f"{names[record['table']]}, {record['rows']:,} rows", *_better(record["throughput"], ours)]
@@ -247,10 +244,10 @@ def images_table() -> str:
     digits = [(one["mean"], one["sd"]) for one in found.values()]
     rows = [[f"{first['images']:,} digits, alpha {first['alpha']:g}", *_spread(digits)]]
     methods = {
-        "default": "images",
-        "default, augmented": "images_augmented",
-        "paper's ReliableNet": "reliablenet",
-        "ERM, early stop": "erm_early",
+        "default": "images+certified",
+        "default, augmented": "images_augmented+certified",
+        "paper's ReliableNet": "reliablenet+certified",
+        "ERM, early stop": "erm_early+certified",
     }
     for plan in ("coloured_mnist", "cifar10"):
         granted = {name: _granted(plan, method) for name, method in methods.items()}
@@ -269,13 +266,11 @@ def _spread(values: Sequence[tuple[Any, Any] | None]) -> list[str]:
 
 def _granted(plan: str, method: str, seeds: Sequence[int] | None = None) -> list[float]:
     """Return certified throughput by seed, 0 where nothing was certified."""
-    found = finished_runs(STORE, PROFILE, plan, f"{method}+certified")
-    records = [found[seed] for seed in found if seeds is None or seed in seeds]
+    found = results.finished_runs(STORE, PROFILE, plan, method)
     return [
-        record["measured"]["certification"]["throughput"]
-        if record["certificate"]["certified"]
-        else 0.0
-        for record in records
+        results.certified_throughput(record)
+        for seed, record in found.items()
+        if seeds is None or seed in seeds
     ]
 
 
@@ -290,12 +285,12 @@ def _by_plan(plans: Sequence[str], methods: dict[str, str]) -> str:
 
 @cache
 def _runs() -> pd.DataFrame:
-    return results_frame(STORE, PROFILE)
+    return results.results_frame(STORE, PROFILE)
 
 
 def _name(plan: str) -> str:
     settings = PROFILE.plans[plan]
-    return f"{DATASET_NAMES[settings.dataset]}, alpha {settings.alpha:g}"
+    return f"{settings.title}, alpha {settings.alpha:g}"
 
 
 PARTS = {

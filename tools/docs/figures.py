@@ -13,12 +13,14 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 import reliablenet as rn
 from reliablenet._colours import COLOURS
 from reliablenet.bench import Store, load_profile
-from reliablenet.bench.tables import results_frame
+from reliablenet.bench.methods import METHODS, Point
+from reliablenet.bench.results import results_frame
 from reliablenet.datasets import SyntheticBand
 from studies.runner import RESULTS, read_records
 from tools.docs.markdown import DOCS
 
 BLUE, ORANGE, GREEN = COLOURS
+OURS = ("reliablenet", "tabular", "tabular_constrained")  # trainings of ReliableClassifier
 
 
 def main(folder: Path = DOCS / "images") -> None:
@@ -96,19 +98,20 @@ def draw_power() -> Figure:
 def draw_certified_throughput() -> Figure:
     """Draw certified throughput by method, one panel a dataset, a dot a seed."""
     runs = results_frame(Store(RESULTS / "paper"), load_profile("paper"))
-    runs = runs[runs["method"].str.endswith("+certified")]
-    runs = runs.assign(granted=runs["throughput"].where(runs["certified"], 0.0))
+    runs = runs[runs["point"] == Point.CERTIFIED]
     figure = Figure(figsize=(7.2, 2.5), layout="constrained")
     for axes, name in zip(
         figure.subplots(1, 3), ("synthetic_band", "german_credit", "adult"), strict=True
     ):
-        table = runs[runs["plan"] == name].pivot(index="seed", columns="method", values="granted")
+        table = runs[runs["plan"] == name].pivot(
+            index="seed", columns="method", values="certified_throughput"
+        )
         order = table.mean().sort_values().index
         for place, method in enumerate(order):
-            colour = ORANGE if method.startswith(("reliablenet", "tabular")) else BLUE
+            colour = ORANGE if METHODS[method].training.name in OURS else BLUE
             axes.plot(table[method], [place] * len(table), ".", color=colour, alpha=0.5)
             axes.plot(table[method].mean(), place, "|", color=colour, markersize=14)
-        axes.set_yticks(range(len(order)), [m.removesuffix("+certified") for m in order])
+        axes.set_yticks(range(len(order)), [METHODS[m].classifier for m in order])
         axes.tick_params(labelsize=8)
         axes.set_title(name, loc="left", fontsize=9)
         axes.spines[["top", "right"]].set_visible(False)

@@ -7,15 +7,9 @@ from typing import Any
 
 from reliablenet.bench import Profile, Store, load_profile
 from reliablenet.bench.figures import FIGURES
-from reliablenet.bench.runner import finished_runs
-from reliablenet.bench.tables import (
-    agreement,
-    in_distribution,
-    matched_coverage,
-    ranking,
-    results_frame,
-)
-from reliablenet.bench.trainings import METHODS, TRAININGS
+from reliablenet.bench.methods import study_methods
+from reliablenet.bench.results import finished_runs, results_frame
+from reliablenet.bench.tables import agreement, in_distribution, matched_coverage, ranking
 from reliablenet.errors import ReliableNetError
 from studies.runner import RESULTS, read_records
 from tools.docs import reproduction_account
@@ -68,15 +62,16 @@ def finished(store: Store, profile: Profile) -> str:
     lines = []
     for name, plan in profile.plans.items():
         runs = {
-            (m, s): r for m in METHODS for s, r in finished_runs(store, profile, name, m).items()
+            (method.name, seed): record
+            for method in study_methods()
+            for seed, record in finished_runs(store, profile, name, method.name).items()
         }
         # All methods of a training carry its time.
         times = {
-            (training, seed): runs[method, seed]["timing"]["fit_seconds"]
-            for training, methods in TRAININGS.items()
-            for method in methods
+            (method.training.name, seed): runs[method.name, seed]["timing"]["fit_seconds"]
+            for method in study_methods()
             for seed in profile.seeds
-            if (method, seed) in runs
+            if (method.name, seed) in runs
         }
         rows = (
             ", ".join(f"{n:,}" for n in next(iter(runs.values()))["rows"].values()) if runs else ""

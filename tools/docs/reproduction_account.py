@@ -17,9 +17,10 @@ import torch
 
 import reliablenet as rn
 from reliablenet.bench import PROFILES, Profile
-from reliablenet.bench.drawing import DATASET_NAMES
+from reliablenet.bench.fitting import fit_reliablenet
+from reliablenet.bench.methods import METHODS, Point
+from reliablenet.bench.profiles import DATASET_TITLES
 from reliablenet.bench.tables import TITLES, agreement, paper_values, ranking
-from reliablenet.bench.trainings import fit_models
 from reliablenet.certificate import rows_for_errors
 from reliablenet.certificate.planning import largest_certifiable_errors
 from reliablenet.datasets import load_dataset
@@ -79,7 +80,7 @@ def why_not(runs: pd.DataFrame, mean: Any, profile: Profile) -> dict[str, Any]:
         "JCW of selection rows, last epoch": "{:.4f}",
     }
     lines = [
-        [DATASET_NAMES[plan], *map(str.format, headings.values(), row)]
+        [DATASET_TITLES[plan], *map(str.format, headings.values(), row)]
         for plan, row in shown.iterrows()
     ]
     band = mean["synthetic_band"][PAPERS]
@@ -142,7 +143,9 @@ def contradictions(mean: Any) -> dict[str, Any]:
 
 def what_helps(store: Any, runs: pd.DataFrame, profile: Profile) -> dict[str, Any]:
     """Return, by certified throughput, what constrained training adds and what does not."""
-    better: dict[str, list[str]] = {"erm": [], "erm_early": [], "boosting": []}
+    rivals = {"erm": "erm+certified", "erm_early": "erm_early+certified"}
+    rivals["boosting"] = "boosting+certified"
+    better: dict[str, list[str]] = {rival: [] for rival in rivals}
     numbers: Any = ranking(store, profile).numbers
     lines = []
     for plan, rows in numbers.groupby("dataset", sort=False):
@@ -151,8 +154,7 @@ def what_helps(store: Any, runs: pd.DataFrame, profile: Profile) -> dict[str, An
             ("reliablenet+certified", "reliablenet_last+certified"), key=lambda m: granted[m].mean()
         )
         cells = []
-        for rival in better:
-            method = f"{rival}+certified"
+        for rival, method in rivals.items():
             if method not in granted:
                 cells.append("-")
                 continue
@@ -162,7 +164,7 @@ def what_helps(store: Any, runs: pd.DataFrame, profile: Profile) -> dict[str, An
             if (difference > 0).all():
                 better[rival].append(_name(plan, profile))
         best = rows.iloc[0]
-        first = f"{best['method'].removesuffix('+certified')} {best['throughput']:.3f}"
+        first = f"{METHODS[best['method']].classifier} {best['throughput']:.3f}"
         lines.append([_name(plan, profile), first, f"{granted[ours].mean():.3f}", *cells])
     headings = ["dataset", "best", "ReliableNet (its better checkpoint)"]
     headings += ["minus ERM trained to the end", "minus early-stopped ERM", "minus boosting"]
@@ -195,7 +197,7 @@ def ablation(mean: Any) -> str:
     """Return what training adds at the same threshold, indented as part of a list."""
     lines = [
         [
-            DATASET_NAMES.get(plan, plan),
+            DATASET_TITLES.get(plan, plan),
             *(f"{found[m]['coverage']:.3f}, {found[m]['budget_spent']:.2f}" for m in ABLATED),
         ]
         for plan, found in mean.items()
@@ -212,8 +214,8 @@ def _course(plan: str, seed: int, profile: Profile) -> dict[str, Any]:
     """Train ReliableNet once more and say how its multiplier went."""
     with warnings.catch_warnings(action="ignore"):
         dataset = load_dataset(plan, seed)
-        model: Any = fit_models(profile.plans[plan], "reliablenet", dataset, seed, profile.rho)
-    records = model["reliablenet"].history_.records
+        fitted: Any = fit_reliablenet(profile.plans[plan], dataset, seed, profile.rho)
+    records = fitted.model.history_.records
     return {
         "plan": plan,
         "highest": max(record.multiplier for record in records),
@@ -242,15 +244,14 @@ def _perfect_aurc(accuracy: float, n: int) -> float:
 
 
 def _granted(runs: pd.DataFrame, plan: str) -> pd.DataFrame:
-    rows = runs[(runs["plan"] == plan) & runs["method"].str.endswith("+certified")]
-    rows = rows.assign(granted=np.where(rows["certified"], rows["throughput"], 0.0))
-    return rows.pivot(index="seed", columns="method", values="granted")
+    rows = runs[(runs["plan"] == plan) & (runs["point"] == Point.CERTIFIED)]
+    return rows.pivot(index="seed", columns="method", values="certified_throughput")
 
 
 def _name(plan: str, profile: Profile) -> str:
     settings = profile.plans[plan]
-    name = DATASET_NAMES.get(settings.dataset, settings.dataset)
-    return name if settings.dataset == plan else f"{name}, alpha {settings.alpha:g}"
+    alpha = "" if settings.dataset == plan else f", alpha {settings.alpha:g}"
+    return f"{settings.title}{alpha}"
 
 
 def _number(value: float, title: str) -> str:

@@ -7,16 +7,21 @@ there. Runs of other settings than the profile's count as not there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from reliablenet._checks import parameter_error
-from reliablenet.bench.drawing import (
-    DATASET_NAMES,
+from reliablenet._files import write_atomically
+from reliablenet.bench.geometry import confidence_by_distance, geometry
+from reliablenet.bench.methods import METHODS, paper_methods
+from reliablenet.bench.plots import (
     GROUPS,
     SUMMARY_METRICS,
     SWEEPS,
@@ -26,23 +31,17 @@ from reliablenet.bench.drawing import (
     draw_summary,
     draw_sweep,
 )
-from reliablenet.bench.geometry import PLAN, confidence_by_distance, geometry
 from reliablenet.bench.profiles import Profile
-from reliablenet.bench.protocol import GRID
-from reliablenet.bench.runner import finished_runs
-from reliablenet.bench.store import Store
-from reliablenet.bench.trainings import METHODS
-from reliablenet.errors import InvalidDataError
-
-PAPER_METHODS = (
-    "erm",
-    "temperature",
-    "confidence_threshold",
-    "conformal_risk_control",
-    "selectivenet",
-    "deep_gamblers",
-    "reliablenet_last@eps",
+from reliablenet.bench.results import (
+    CURVES,
+    finished_curves,
+    finished_runs,
+    no_runs,
+    stack_curves,
 )
+from reliablenet.bench.store import GRID, Store
+from reliablenet.datasets import DATASETS
+
 PLACES = {"shifts": "shift", "groups": "group", "sweeps": "level"}  # of a record: of a frame
 
 
@@ -51,7 +50,7 @@ def shift_summary(
     profile: Profile,
     metric: str = "budget_spent",
     *,
-    methods: Sequence[str] = PAPER_METHODS,
+    methods: Sequence[str] | None = None,
 ) -> StudyFigure:
     """Show one of the paper's five summaries under the fixed shift of each dataset.
 
@@ -62,7 +61,8 @@ def shift_summary(
     metric : {"budget_spent", "coverage", "accuracy_accepted", "ece", "aurc"}
         ``budget_spent`` is JCW / alpha. It and coverage come together, whichever is asked for: JCW
         alone can be had by deferring more.
-    methods : sequence of str
+    methods : sequence of str, optional
+        By default the paper's.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def risk_coverage(
     plan: str | None = None,
     part: str = "shift",
     *,
-    methods: Sequence[str] = PAPER_METHODS,
+    methods: Sequence[str] | None = None,
 ) -> StudyFigure:
     """Show the error rate of accepted rows at every coverage.
 
@@ -94,39 +94,34 @@ def risk_coverage(
     plan : str, optional
         By default a panel for each plan of the profile.
     part : {"shift", "certification"}
-    methods : sequence of str
-        Those of one training that rank rows alike share one curve and one line of the legend.
+    methods : sequence of str, optional
+        By default the paper's. Those of one training that rank rows alike share one curve and one line of the legend.
 
     Returns
     -------
     StudyFigure
         Its frame has 200 rows for each plan and method: ``risk`` by ``coverage``.
     """
-    parts = ("certification", "shift")
-    if part not in parts:
-        raise parameter_error("part", "risk_coverage", f"be one of {[*parts]}", part)
+    if part not in CURVES:
+        raise parameter_error("part", "risk_coverage", f"be one of {[*CURVES]}", part)
     plans = [*profile.plans] if plan is None else [_check_plan("risk_coverage", profile, plan)]
     tables = []
     for name in plans:
         for method in _check_methods(methods):
-            runs = finished_runs(store, profile, name, method)
-            curves = [
-                store.curves(name, method, seed, record["hash"])[parts.index(part)]
-                for seed, record in runs.items()
-            ]
-            risk = np.array(curves, dtype=float).reshape(-1, len(GRID))
+            curves = finished_curves(store, profile, name, method, part)
             columns: dict[str, Any] = {"plan": name, "part": part, "method": method}
-            columns |= {"seeds": len(runs), "missing": _missing(profile, runs), "coverage": GRID}
-            for label, values in zip(("risk", "risk_sd"), _mean_sd(risk), strict=True):
-                columns[label] = values
+            columns |= {"seeds": len(curves), "missing": _missing(profile, curves)}
+            columns["coverage"] = GRID
+            columns["risk"], columns["risk_sd"] = _mean_sd(stack_curves(curves))
             tables.append(pd.DataFrame(columns))
     table = pd.concat(tables, ignore_index=True)
-    _check_any(store, profile, plans, table)
+    if not table["seeds"].any():
+        raise no_runs(store, profile, plans)
     return StudyFigure(table, partial(draw_curves, profile))
 
 
 def by_group(
-    store: Store, profile: Profile, plan: str, *, methods: Sequence[str] = PAPER_METHODS
+    store: Store, profile: Profile, plan: str, *, methods: Sequence[str] | None = None
 ) -> StudyFigure:
     """Show JCW and coverage on each group of the shifted rows, in the dataset's order.
 
@@ -136,7 +131,8 @@ def by_group(
     profile : Profile
     plan : str
         Of Adult (women by education), German Credit (age) or UNSW-NB15 (family of attacks).
-    methods : sequence of str
+    methods : sequence of str, optional
+        By default the paper's.
 
     Returns
     -------
@@ -149,7 +145,7 @@ def by_group(
 
 
 def by_severity(
-    store: Store, profile: Profile, plan: str, *, methods: Sequence[str] = PAPER_METHODS
+    store: Store, profile: Profile, plan: str, *, methods: Sequence[str] | None = None
 ) -> StudyFigure:
     """Show JCW and coverage along the sweep of a shift, from mild to severe.
 
@@ -160,7 +156,8 @@ def by_severity(
     plan : str
         Of Synthetic Band (width of the band), Coloured MNIST (how far colour tells the label) or
         CIFAR-10 (noise).
-    methods : sequence of str
+    methods : sequence of str, optional
+        By default the paper's.
 
     Returns
     -------
@@ -177,12 +174,12 @@ def _table(
     store: Store,
     profile: Profile,
     plans: Sequence[str],
-    methods: Sequence[str],
+    methods: Sequence[str] | None,
     places: str,
     metrics: Sequence[str],
 ) -> pd.DataFrame:
     """Return mean and sd over seeds of measured values, one row a plan, place and method."""
-    _check_methods(methods)
+    chosen = _check_methods(methods)
     rows = []
     for plan in plans:
         measured = {
@@ -190,7 +187,7 @@ def _table(
                 seed: record["measured"][places]
                 for seed, record in finished_runs(store, profile, plan, method).items()
             }
-            for method in methods
+            for method in chosen
         }
         order = [place for found in measured.values() for one in found.values() for place in one]
         names = list(dict.fromkeys(order)) or [""]
@@ -213,7 +210,8 @@ def _table(
                         notes.append(f"{metric} undefined in {undefined} of them")
                 rows.append(row | {"missing": "; ".join(filter(None, notes))})
     table = pd.DataFrame(rows)
-    _check_any(store, profile, plans, table)
+    if not table["seeds"].any():
+        raise no_runs(store, profile, plans)
     return table
 
 
@@ -229,51 +227,94 @@ def _missing(profile: Profile, found: Iterable[int]) -> str:
     return f"seeds {', '.join(absent)}" if absent else ""
 
 
-def _check_any(store: Store, profile: Profile, plans: Sequence[str], table: pd.DataFrame) -> None:
-    if not table["seeds"].any():
-        raise InvalidDataError(
-            f"No results of profile {profile.name} for {', '.join(plans)} in {store.folder}. Run: "
-            f"reliablenet bench run --profile {profile.name} --results {store.folder.parent} "
-            f"--datasets {','.join(plans)}"
-        )
-
-
-def _check_plan(
-    owner: str, profile: Profile, plan: str, datasets: Iterable[str] = DATASET_NAMES
-) -> str:
+def _check_plan(owner: str, profile: Profile, plan: str, datasets: Iterable[str] = DATASETS) -> str:
     known = [name for name, one in profile.plans.items() if one.dataset in datasets]
     if plan not in known:
         raise parameter_error("plan", owner, f"be one of {known} in {profile.name}", plan)
     return plan
 
 
-def _check_methods(methods: Sequence[str]) -> Sequence[str]:
+def _check_methods(methods: Sequence[str] | None) -> Sequence[str]:
+    if methods is None:
+        return paper_methods()
     unknown = [method for method in methods if method not in METHODS]
     if unknown or not methods:
         raise parameter_error("methods", "figures", f"be among {[*METHODS]}", unknown or [*methods])
     return methods
 
 
-def _on_band(function: Callable[..., StudyFigure], store: Store, profile: Profile) -> StudyFigure:
-    """Draw what needs no store, with the profile's first seed and its settings for the band."""
-    return function(profile.seeds[0], plan=profile.plans.get("synthetic_band", PLAN))
+@dataclass(frozen=True)
+class Entry:
+    """A figure that can be had by name.
+
+    Parameters
+    ----------
+    title : str
+    make : callable (store, profile, ...) -> StudyFigure
+    settings : mapping
+        Of the callable.
+    by_method : bool
+        Whether it shows methods that can be chosen.
+    """
+
+    title: str
+    make: Callable[..., StudyFigure]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    by_method: bool = True
+
+    def __call__(
+        self, store: Store, profile: Profile, methods: Sequence[str] | None = None
+    ) -> StudyFigure:
+        """Return the figure; raise a ReliableNetError where there is nothing for it to show."""
+        chosen = {"methods": methods} if self.by_method else {}
+        return self.make(store, profile, **self.settings, **chosen)
 
 
-# All that a report shows. Each raises a ReliableNetError where there is nothing for it to show.
-FIGURES: dict[str, Callable[[Store, Profile], StudyFigure]] = {
-    "shift_jcw_and_coverage": shift_summary,
-    "shift_accuracy_accepted": partial(shift_summary, metric="accuracy_accepted"),
-    "shift_ece": partial(shift_summary, metric="ece"),
-    "shift_aurc": partial(shift_summary, metric="aurc"),
-    "risk_coverage_shift": risk_coverage,
-    "risk_coverage_certification": partial(risk_coverage, part="certification"),
-    "groups_adult": partial(by_group, plan="adult"),
-    "groups_german_credit": partial(by_group, plan="german_credit"),
-    "groups_unsw_nb15": partial(by_group, plan="unsw_nb15"),
-    "groups_unsw_nb15-alpha-0.01": partial(by_group, plan="unsw_nb15-alpha-0.01"),
-    "severity_synthetic_band": partial(by_severity, plan="synthetic_band"),
-    "severity_coloured_mnist": partial(by_severity, plan="coloured_mnist"),
-    "severity_cifar10": partial(by_severity, plan="cifar10"),
-    "confidence_by_distance": partial(_on_band, confidence_by_distance),
-    "geometry": partial(_on_band, geometry),
-}
+def _catalogue() -> dict[str, Entry]:
+    entries = {
+        "shift_jcw_and_coverage": Entry("Budget spent and coverage under shift", shift_summary),
+        "shift_accuracy_accepted": Entry(
+            "Accuracy of accepted rows under shift", shift_summary, {"metric": "accuracy_accepted"}
+        ),
+        "shift_ece": Entry("Calibration error under shift", shift_summary, {"metric": "ece"}),
+        "shift_aurc": Entry("AURC under shift", shift_summary, {"metric": "aurc"}),
+        "risk_coverage_shift": Entry("Error rate by coverage under shift", risk_coverage),
+        "risk_coverage_certification": Entry(
+            "Error rate by coverage, certification fold", risk_coverage, {"part": "certification"}
+        ),
+    }
+    for plan in ("adult", "german_credit", "unsw_nb15", "unsw_nb15-alpha-0.01"):
+        title = f"JCW and coverage by group, {plan}"
+        entries[f"groups_{plan}"] = Entry(title, by_group, {"plan": plan})
+    for plan in ("synthetic_band", "coloured_mnist", "cifar10"):
+        title = f"JCW and coverage by severity, {plan}"
+        entries[f"severity_{plan}"] = Entry(title, by_severity, {"plan": plan})
+    distance = "Confidence by distance from the boundary"
+    entries["confidence_by_distance"] = Entry(distance, confidence_by_distance, by_method=False)
+    entries["geometry"] = Entry("Geometry of the band", geometry, by_method=False)
+    return entries
+
+
+FIGURES = _catalogue()
+
+
+def write_figure(figure: StudyFigure, folder: Path, name: str) -> list[Path]:
+    """Write a figure as PNG and SVG, and its numbers as CSV; return the three files.
+
+    The same numbers give the same files, to the byte.
+    """
+    import matplotlib as mpl
+
+    picture = figure.plot()
+    contents = {".csv": figure.frame().to_csv(index=False).encode()}
+    with mpl.rc_context({"svg.hashsalt": name}):
+        for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
+            buffer = io.BytesIO()
+            picture.savefig(buffer, format=kind, dpi=150, metadata=metadata)
+            contents[f".{kind}"] = buffer.getvalue()
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for suffix, content in contents.items():
+        paths.append(folder / f"{name}{suffix}")
+        write_atomically(paths[-1], content)
+    return paths

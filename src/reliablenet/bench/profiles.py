@@ -5,17 +5,28 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from reliablenet._checks import check_count, check_fraction, check_seed, parameter_error
+from reliablenet._warn import warn_user
 from reliablenet.bench.store import Store
 from reliablenet.datasets import DATASETS
 from reliablenet.errors import InvalidParameterError
+from reliablenet.methods.architectures import ARCHITECTURES
 
 SEEDS = (0, 37, 42, 123, 2026)
-NETWORK_NAMES = ("mlp", "cnn5", "resnet18")
+KINDS = ("table", "images")
+OURS = "tabular"  # our own network: a training of the study, not the network of a plan
+DATASET_TITLES = {
+    "synthetic_band": "Synthetic Band",
+    "german_credit": "German Credit",
+    "adult": "Adult",
+    "unsw_nb15": "UNSW-NB15",
+    "coloured_mnist": "Coloured MNIST",
+    "cifar10": "CIFAR-10",
+}
 FOLDER = re.compile(r"\w[\w.-]*")  # one that lies in the folder of results, on any system
 
 
@@ -37,8 +48,8 @@ class Plan:
         Of ERM, SelectiveNet and Deep Gamblers.
     warmup_epochs, epochs_per_stage, max_stages : int
         Of ReliableNet, and the warm-up of Deep Gamblers.
-    boosting : bool
-        Whether methods for tables alone can take part: gradient boosting, and our network for them.
+    kind : {"table", "images"}
+        What the rows are; some methods are for one kind alone.
     """
 
     dataset: str
@@ -50,19 +61,18 @@ class Plan:
     warmup_epochs: int = 10
     epochs_per_stage: int = 6
     max_stages: int = 15
-    boosting: bool = True
+    kind: str = "table"
 
     def __post_init__(self) -> None:
         if not isinstance(self.dataset, str) or self.dataset not in DATASETS:
             raise parameter_error("dataset", "Plan", f"be one of {list(DATASETS)}", self.dataset)
-        if not isinstance(self.network, str) or self.network not in NETWORK_NAMES:
-            raise parameter_error(
-                "network", "Plan", f"be one of {list(NETWORK_NAMES)}", self.network
-            )
+        networks = [name for name in ARCHITECTURES if name != OURS]
+        if not isinstance(self.network, str) or self.network not in networks:
+            raise parameter_error("network", "Plan", f"be one of {networks}", self.network)
         if not isinstance(self.data, Mapping):
             raise parameter_error("data", "Plan", "be settings of the dataset", self.data)
-        if not isinstance(self.boosting, bool):
-            raise parameter_error("boosting", "Plan", "be true or false", self.boosting)
+        if not isinstance(self.kind, str) or self.kind not in KINDS:
+            raise parameter_error("kind", "Plan", f"be one of {list(KINDS)}", self.kind)
         if self.width is not None:
             check_count("width", self.width, "Plan")
         check_fraction("alpha", self.alpha, "Plan")
@@ -72,6 +82,19 @@ class Plan:
             raise parameter_error(
                 "epochs", "Plan", f"be at least warmup_epochs, {self.warmup_epochs}", self.epochs
             )
+
+    @property
+    def title(self) -> str:
+        """The name of its dataset, for people."""
+        return DATASET_TITLES[self.dataset]
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings as records hold them.
+
+        Records say "boosting" where a plan says ``kind="table"``; their hashes depend on it.
+        """
+        settings = asdict(self)
+        return settings | {"boosting": settings.pop("kind") == "table"}
 
 
 @dataclass(frozen=True)
@@ -107,9 +130,10 @@ class Profile:
             check_seed("seeds", seed, "Profile")
         check_fraction("rho", self.rho, "Profile")
 
-    def open_store(self, results: Path) -> Store:
+    def open_store(self, results: str | Path) -> Store:
         """Return the store of this profile below a folder of results."""
-        return Store(results / self.name, tuple(results / name for name in self.extends))
+        folder = Path(results)
+        return Store(folder / self.name, tuple(folder / name for name in self.extends))
 
 
 _TABLES = {
@@ -126,9 +150,9 @@ _CIFAR = Plan(
     epochs=80,
     epochs_per_stage=14,
     max_stages=5,
-    boosting=False,
+    kind="images",
 )
-_MNIST = Plan("coloured_mnist", alpha=0.01, network="cnn5", boosting=False)
+_MNIST = Plan("coloured_mnist", alpha=0.01, network="cnn5", kind="images")
 
 PROFILES = {
     "paper": Profile("paper", _TABLES | {"coloured_mnist": _MNIST, "cifar10": _CIFAR}),
@@ -214,6 +238,7 @@ def load_profile(name: str) -> Profile:
     for key, changes in (changed or {}).items():
         if not isinstance(changes, dict):
             raise parameter_error("plans", str(path), "be tables, as [plans.adult]", {key: changes})
+        changes = _without_boosting(changes)
         strange = changes.keys() - known
         if strange:
             raise InvalidParameterError(
@@ -222,6 +247,12 @@ def load_profile(name: str) -> Profile:
             )
         old = base.plans.get(key)
         plans[key] = replace(old, **changes) if old else Plan(**({"dataset": key} | changes))
+    if any("boosting" in changes for changes in (changed or {}).values()):
+        warn_user(
+            f'In the profile {path}, write kind = "table" for boosting = true and kind = "images" for '
+            "boosting = false; the old name goes in 0.3.",
+            FutureWarning,
+        )
     return Profile(
         name=text.get("name", path.stem),
         plans=plans,
@@ -229,3 +260,13 @@ def load_profile(name: str) -> Profile:
         rho=text.get("rho", base.rho),
         extends=(base.name, *base.extends),
     )
+
+
+def _without_boosting(changes: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a plan with ``kind`` in place of what version 0.1 called boosting."""
+    if "boosting" not in changes:
+        return changes
+    if not isinstance(changes["boosting"], bool):
+        raise parameter_error("boosting", "Plan", "be true or false", changes["boosting"])
+    others = {name: value for name, value in changes.items() if name != "boosting"}
+    return {"kind": "table" if changes["boosting"] else "images"} | others

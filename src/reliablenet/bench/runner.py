@@ -17,10 +17,12 @@ from typing import Any
 from joblib import Parallel, delayed
 
 from reliablenet._checks import check_count, parameter_error
+from reliablenet.bench.geometry import GeometryJob, geometry_job
+from reliablenet.bench.measuring import Run, failed_runs, run_training
+from reliablenet.bench.methods import GEOMETRY, METHODS, Method, Training, study_methods
 from reliablenet.bench.profiles import Plan, Profile
-from reliablenet.bench.protocol import Run, failed_runs, run_settings, run_training
-from reliablenet.bench.store import Store, settings_hash
-from reliablenet.bench.trainings import ABLATIONS, METHODS, TRAININGS, suits
+from reliablenet.bench.results import find_run, finished_runs
+from reliablenet.bench.store import Store
 from reliablenet.errors import MissingExtraError
 
 WORKER_LOST = "WorkerLost: the process was killed, as a system does that is short of memory"
@@ -32,13 +34,24 @@ class Job:
 
     plan_name: str
     plan: Plan
-    training: str
-    methods: tuple[str, ...]
+    training: Training
+    methods: tuple[Method, ...]
     seed: int
     rho: float
 
     def __str__(self) -> str:
-        return f"{self.plan_name} {self.training} {self.seed}"
+        return f"{self.plan_name} {self.training.name} {self.seed}"
+
+    def run(self) -> dict[str, Run]:
+        """Fit and measure; whatever goes wrong is recorded as the error of every method."""
+        return run_training(self.plan, self.training, self.methods, self.seed, self.rho)
+
+    def failed(self, story: str) -> dict[str, Run]:
+        """Return the records of methods that could not be run, and why."""
+        return failed_runs(self.plan, self.methods, self.seed, self.rho, story)
+
+
+AnyJob = Job | GeometryJob
 
 
 def pending_jobs(
@@ -47,7 +60,7 @@ def pending_jobs(
     plans: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
     seeds: Sequence[int] | None = None,
-) -> list[Job]:
+) -> list[AnyJob]:
     """Return what is left to do: runs whose record is absent, failed, or of other settings.
 
     Parameters
@@ -55,63 +68,59 @@ def pending_jobs(
     profile : Profile
     store : Store
     plans, methods, seeds : sequence, optional
-        By default all of the profile; ablations only if they are named.
+        By default all of the profile; ablations only if they are named. "geometry" among the
+        methods is what the figures of the geometry of Synthetic Band show.
 
     Returns
     -------
-    list of Job
+    list of Job and GeometryJob
         Seed by seed, so that every method has some results early.
     """
     chosen = _check("datasets", plans, list(profile.plans))
-    ablations = [method for made in ABLATIONS.values() for method in made]
-    wanted = list(METHODS) if methods is None else list(methods)
-    _check("methods", wanted, [*METHODS, *ablations])
-    jobs = []
+    usual = [method.name for method in study_methods()] + [GEOMETRY]
+    wanted = usual if methods is None else _check("methods", methods, [*METHODS, GEOMETRY])
+    by_training: dict[Training, list[Method]] = {}
+    for method in METHODS.values():
+        if method.name in wanted:
+            by_training.setdefault(method.training, []).append(method)
+    drawn = geometry_job(profile) if GEOMETRY in wanted else None
+    jobs: list[AnyJob] = []
     for seed in profile.seeds if seeds is None else seeds:
         for name in chosen:
             plan = profile.plans[name]
-            for training, made in (TRAININGS | ABLATIONS).items():
-                if not suits(training, plan):
-                    continue
+            for training, made in by_training.items():
                 missing = tuple(
                     method
                     for method in made
-                    if method in wanted and _finished(store, profile, name, method, seed) is None
+                    if training.suits(plan)
+                    and find_run(store, profile, name, method.name, seed) is None
                 )
                 if missing:
                     jobs.append(Job(name, plan, training, missing, seed, profile.rho))
+            if drawn and (drawn.plan_name, drawn.seed) == (name, seed) and not drawn.find(store):
+                jobs.append(drawn)
     return jobs
 
 
 def count_runs(profile: Profile, store: Store) -> dict[str, tuple[int, int, int]]:
     """Return for each plan how many runs are finished, failed, and left to do (failed ones too)."""
     counts = {}
+    drawn = geometry_job(profile)
     for name, plan in profile.plans.items():
-        methods = [method for method in METHODS if suits(method, plan)]
+        methods = [method.name for method in study_methods(plan)]
+        keys = [(method, seed) for method in methods for seed in profile.seeds]
         done = sum(len(finished_runs(store, profile, name, method)) for method in methods)
-        records = [store.read(name, m, seed) for m in methods for seed in profile.seeds]
+        if drawn and drawn.plan_name == name:
+            keys.append((GEOMETRY, drawn.seed))
+            done += drawn.find(store) is not None
+        records = [store.read(name, method, seed) for method, seed in keys]
         failed = sum(record is not None and "error" in record for record in records)
-        counts[name] = (done, failed, len(methods) * len(profile.seeds) - done)
+        counts[name] = (done, failed, len(keys) - done)
     return counts
 
 
-def finished_runs(
-    store: Store, profile: Profile, plan: str, method: str
-) -> dict[int, dict[str, Any]]:
-    """Return by seed the records that are there, succeeded, and have the profile's settings."""
-    found = {seed: _finished(store, profile, plan, method, seed) for seed in profile.seeds}
-    return {seed: record for seed, record in found.items() if record is not None}
-
-
-def _finished(
-    store: Store, profile: Profile, plan: str, method: str, seed: int
-) -> dict[str, Any] | None:
-    settings = run_settings(profile.plans[plan], method, seed, profile.rho)
-    return store.read_finished(plan, method, seed, settings_hash(settings))
-
-
 def run_jobs(
-    jobs: Sequence[Job],
+    jobs: Sequence[AnyJob],
     store: Store,
     *,
     n_jobs: int = 1,
@@ -125,7 +134,7 @@ def run_jobs(
 
     Parameters
     ----------
-    jobs : sequence of Job
+    jobs : sequence of Job and GeometryJob
     store : Store
     n_jobs : int
         Processes; each uses one thread, so that results do not depend on their number.
@@ -152,28 +161,22 @@ def run_jobs(
     return failures
 
 
-Results = Iterable[tuple[Job, dict[str, Run]]]
+Results = Iterable[tuple[AnyJob, dict[str, Run]]]
 
 
-def _work(job: Job) -> tuple[Job, dict[str, Run]]:
+def _work(job: AnyJob) -> tuple[AnyJob, dict[str, Run]]:
     import torch
 
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # sums depend on the number of threads, results must not
     try:
-        runs = run_training(job.plan, job.training, list(job.methods), job.seed, job.rho)
+        return job, job.run()
     finally:
         torch.set_num_threads(threads)
-    return job, runs
-
-
-def _lose(job: Job) -> dict[str, Run]:
-    """Return the failed runs of a job whose worker was killed."""
-    return failed_runs(job.plan, list(job.methods), job.seed, job.rho, WORKER_LOST)
 
 
 @contextmanager
-def _results(jobs: Sequence[Job], n_jobs: int, dask: str | None) -> Iterator[Results]:
+def _results(jobs: Sequence[AnyJob], n_jobs: int, dask: str | None) -> Iterator[Results]:
     """Yield what comes of jobs, as it comes; no worker outlives the context."""
     if dask is None:
         results = _in_processes(jobs, n_jobs)
@@ -205,7 +208,7 @@ def _results(jobs: Sequence[Job], n_jobs: int, dask: str | None) -> Iterator[Res
         yield _on_cluster(jobs, client)
 
 
-def _in_processes(jobs: Sequence[Job], n_jobs: int) -> Generator[tuple[Job, dict[str, Run]]]:
+def _in_processes(jobs: Sequence[AnyJob], n_jobs: int) -> Generator[tuple[AnyJob, dict[str, Run]]]:
     """Run jobs in processes of this machine, or in this one if one is enough."""
     left = list(jobs)
     while left:
@@ -220,19 +223,19 @@ def _in_processes(jobs: Sequence[Job], n_jobs: int) -> Generator[tuple[Job, dict
                 try:
                     [(_, runs)] = _parallel([job], 2)  # 1 would be this process
                 except BrokenExecutor:
-                    runs = _lose(job)
+                    runs = job.failed(WORKER_LOST)
                 left.remove(job)
                 yield job, runs
 
 
-def _parallel(jobs: Sequence[Job], n_jobs: int) -> Results:
+def _parallel(jobs: Sequence[AnyJob], n_jobs: int) -> Results:
     results: Results = Parallel(n_jobs, return_as="generator_unordered")(
         delayed(_work_watched)(job, os.getpid()) for job in jobs
     )
     return results
 
 
-def _work_watched(job: Job, runner: int) -> tuple[Job, dict[str, Run]]:
+def _work_watched(job: AnyJob, runner: int) -> tuple[AnyJob, dict[str, Run]]:
     """Work, and end with the process that started this one: the result would reach nobody."""
     if os.getppid() == runner:
         _start_watch(runner)
@@ -249,7 +252,7 @@ def _start_watch(runner: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _on_cluster(jobs: Sequence[Job], client: Any) -> Results:
+def _on_cluster(jobs: Sequence[AnyJob], client: Any) -> Results:
     """Run jobs on Dask, which gives those of a lost worker to another, a few times."""
     from distributed import as_completed
 
@@ -257,7 +260,7 @@ def _on_cluster(jobs: Sequence[Job], client: Any) -> Results:
     futures = {client.submit(_work, job, pure=False): job for job in jobs}
     for future in as_completed(futures):
         job = futures.pop(future)
-        yield (job, _lose(job)) if future.status == "error" else future.result()
+        yield (job, job.failed(WORKER_LOST)) if future.status == "error" else future.result()
 
 
 def _check(name: str, given: Sequence[str] | None, known: list[str]) -> list[str]:

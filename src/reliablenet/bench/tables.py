@@ -7,34 +7,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from reliablenet.bench.layout import Table
+from reliablenet.bench.methods import Point, study_methods
 from reliablenet.bench.profiles import Profile
-from reliablenet.bench.protocol import GRID
-from reliablenet.bench.runner import finished_runs
-from reliablenet.bench.store import Store
-from reliablenet.bench.trainings import METHODS
-from reliablenet.errors import InvalidDataError
+from reliablenet.bench.results import (
+    MEASURES,
+    finished_curves,
+    no_runs,
+    results_frame,
+    stack_curves,
+)
+from reliablenet.bench.store import GRID, Store
 
-# Column of our table: where its value lies in a record.
-MEASURES = {
-    "accuracy": ("certification", "accuracy"),
-    "coverage": ("certification", "coverage"),
-    "accuracy_accepted": ("certification", "accuracy_accepted"),
-    "jcw": ("certification", "jcw"),
-    "budget_spent": ("certification", "budget_spent"),
-    "throughput": ("certification", "throughput"),
-    "aurc": ("certification", "aurc"),
-    "aurc_shift": ("shift", "aurc"),
-    "jcw_shift": ("shift", "jcw"),
-    "coverage_shift": ("shift", "coverage"),
-    "ece": ("certification", "ece"),
-}
 TITLES = {
     "accuracy": "Acc",
     "coverage": "Cov",
@@ -50,72 +40,38 @@ TITLES = {
 }
 DIGITS = {"jcw": 4, "aurc": 4, "aurc_shift": 4, "jcw_shift": 4, "budget_spent": 2}
 REFERENCE = "reliablenet_last+certified"
-# One method for each way to rank rows; what else is made of the same scores ranks them alike.
-RANKINGS = (
-    "erm",
-    "warmup@eps",
-    "erm_early+certified",
-    "selectivenet",
-    "deep_gamblers",
-    "reliablenet@eps",
-    "reliablenet_last@eps",
-    "boosting+certified",
-    "tabular+certified",
-    "tabular@eps",
-    "images+certified",
-    "images_augmented+certified",
-)
 
 
-def results_frame(store: Store, profile: Profile) -> pd.DataFrame:
-    """Return one row a run: plan, method, seed, counts, and every measure.
+@dataclass(frozen=True)
+class Table:
+    """A table of text cells under column titles, for people; ``numbers`` holds what it is made of."""
 
-    Parameters
-    ----------
-    store : Store
-    profile : Profile
+    caption: str
+    cells: pd.DataFrame
+    numbers: pd.DataFrame
 
-    Returns
-    -------
-    DataFrame
+    def markdown(self) -> str:
+        """Return the table in Markdown."""
+        lines = [
+            f"**{self.caption}**\n",
+            "| " + " | ".join(self.cells.columns) + " |",
+            "|" + " --- |" * len(self.cells.columns),
+        ]
+        lines += ["| " + " | ".join(row) + " |" for row in self.cells.itertuples(index=False)]
+        return "\n".join(lines) + "\n"
 
-    Raises
-    ------
-    InvalidDataError
-        If there is no run to show.
-    """
-    rows = []
-    for plan in profile.plans:
-        for method in METHODS:
-            for record in finished_runs(store, profile, plan, method).values():
-                rows.append({"plan": plan} | _row(record))
-    if not rows:
-        raise _no_runs(store, profile)
-    return pd.DataFrame(rows)
+    def csv(self) -> str:
+        """Return the numbers as CSV."""
+        return self.numbers.to_csv(index=False)
 
-
-def _row(record: dict[str, Any]) -> dict[str, Any]:
-    measured, certificate = record["measured"], record["certificate"]
-    parts = {
-        "certification": measured["certification"],
-        "shift": next(iter(measured["shifts"].values())),
-    }
-    row: dict[str, Any] = {
-        "method": record["method"],
-        "seed": record["seed"],
-        "alpha": record["alpha"],
-        "errors": certificate["errors"],
-        "n": certificate["n"],
-        "train_rows": record["rows"]["train"],
-        "upper_bound": certificate["upper_bound"],
-        "certified": certificate["certified"],
-        "within_alpha": parts["certification"]["jcw"] <= record["alpha"],
-        "best_throughput": record["info"].get("best_throughput", np.nan),
-    }
-    for name, (part, measure) in MEASURES.items():
-        value = parts[part][measure]
-        row[name] = np.nan if value is None else value
-    return row
+    def latex(self) -> str:
+        """Return the table as a LaTeX tabular."""
+        cells = self.cells.rename(columns=_escape).map(_escape)
+        width = "l" * 2 + "r" * (cells.shape[1] - 2)
+        lines = [f"\\begin{{tabular}}{{{width}}}", "\\toprule"]
+        lines += [" & ".join(cells.columns) + " \\\\", "\\midrule"]
+        lines += [" & ".join(row) + " \\\\" for row in cells.itertuples(index=False)]
+        return "\n".join([*lines, "\\bottomrule", "\\end{tabular}"]) + "\n"
 
 
 def paper_values() -> dict[str, dict[str, dict[str, Any]]]:
@@ -146,7 +102,7 @@ def in_distribution(store: Store, profile: Profile, methods: Sequence[str] | Non
     published = paper_values()
     cells, numbers = [], []
     for plan in profile.plans:
-        for method in methods or METHODS:
+        for method in methods or [one.name for one in study_methods()]:
             group = runs[(runs["plan"] == plan) & (runs["method"] == method)]
             if len(group) == 0:
                 continue
@@ -275,11 +231,12 @@ def ranking(store: Store, profile: Profile, reference: str = REFERENCE) -> Table
     Table
     """
     runs = results_frame(store, profile)
-    runs = runs[runs["method"].str.endswith("+certified")].copy()
-    runs["granted"] = np.where(runs["certified"], runs["throughput"], 0.0)
+    runs = runs[runs["point"] == Point.CERTIFIED]
     rows = []
     for plan in profile.plans:
-        table = runs[runs["plan"] == plan].pivot(index="seed", columns="method", values="granted")
+        table = runs[runs["plan"] == plan].pivot(
+            index="seed", columns="method", values="certified_throughput"
+        )
         for method in table.mean().sort_values(ascending=False, kind="stable").index:
             row: dict[str, Any] = {
                 "dataset": plan,
@@ -335,14 +292,13 @@ def matched_coverage(
     Table
     """
     rows, cells = [], []
+    methods = [method.name for method in study_methods() if method.at_equal_coverage]
     for plan in profile.plans:
-        for method in RANKINGS:
-            found = finished_runs(store, profile, plan, method)
-            if not found:
+        for method in methods:
+            risk = stack_curves(finished_curves(store, profile, plan, method, "shift"))
+            if len(risk) == 0:
                 continue
-            curves = [store.curves(plan, method, s, r["hash"])[1] for s, r in found.items()]
-            risk = np.array(curves, dtype=float)
-            row: dict[str, Any] = {"dataset": plan, "method": method, "seeds": len(found)}
+            row: dict[str, Any] = {"dataset": plan, "method": method, "seeds": len(risk)}
             cell = {"dataset": plan, "method": method}
             for coverage in coverages:
                 jcw = coverage * risk[:, int(np.abs(GRID - coverage).argmin())]
@@ -352,13 +308,12 @@ def matched_coverage(
             rows.append(row)
             cells.append(cell)
     if not rows:
-        raise _no_runs(store, profile)
+        raise no_runs(store, profile)
     caption = f"JCW under shift at equal coverage, profile {profile.name}: mean ± sd over seeds"
     return Table(caption, pd.DataFrame(cells), pd.DataFrame(rows))
 
 
-def _no_runs(store: Store, profile: Profile) -> InvalidDataError:
-    return InvalidDataError(
-        f"No run of the profile {profile.name!r} lies in {store.folder}. "
-        f"Run: reliablenet bench run --profile {profile.name}"
-    )
+def _escape(text: str) -> str:
+    for plain, latex in (("_", "\\_"), ("%", "\\%"), ("±", "$\\pm$"), ("<=", "$\\leq$")):
+        text = text.replace(plain, latex)
+    return text

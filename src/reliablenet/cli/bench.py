@@ -1,4 +1,4 @@
-"""`reliablenet bench`: rerun the paper's study, and see how far it is."""
+"""`reliablenet bench`: rerun the paper's study, see how far it is, and show what came of it."""
 
 from __future__ import annotations
 
@@ -122,6 +122,65 @@ def table(
         for name, made in tables.items():
             for kind, suffix in (("markdown", "md"), ("csv", "csv"), ("latex", "tex")):
                 write_atomically(out / f"{name}.{suffix}", getattr(made, kind)().encode())
+
+
+@bench.command()
+def figure(
+    name: Annotated[
+        str, typer.Argument(help="A figure, or 'all'.", metavar="NAME|all", show_default=False)
+    ],
+    profile: ProfileOption = "paper",
+    results: ResultsOption = Path("results"),
+    methods: MethodsOption = "",
+    out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("figures"),
+) -> None:
+    """Draw a figure as PNG and SVG, and write its numbers as CSV; nothing is trained.
+
+    Example: reliablenet bench figure geometry --profile paper --out figures
+    """
+    from reliablenet.bench.figures import FIGURES, write_figure
+    from reliablenet.bench.methods import find_method
+    from reliablenet.errors import InvalidDataError, InvalidParameterError
+
+    if name != "all" and name not in FIGURES:
+        raise typer.BadParameter(f"NAME must be 'all' or one of: {', '.join(FIGURES)}.")
+    study, store = _open(profile, results)
+    chosen = _names(methods)
+    for method in chosen or ():
+        find_method(method)
+    drawn = 0
+    for one in FIGURES if name == "all" else (name,):
+        try:
+            made = FIGURES[one](store, study, chosen)
+        except (InvalidDataError, InvalidParameterError) as error:  # no such plan, or not run yet
+            if name != "all":
+                raise
+            typer.echo(f"{one}: {error}", err=True)
+            continue
+        files = ", ".join(str(path) for path in write_figure(made, out, one))
+        typer.echo(f"{one}: {files}")
+        drawn += 1
+    if not drawn:
+        raise typer.Exit(1)
+
+
+@bench.command()
+def pack(
+    profile: ProfileOption = "smoke",
+    results: ResultsOption = Path("results"),
+) -> None:
+    """Pack finished runs, one file a dataset and one line a run, to keep or to commit.
+
+    A packed run counts as done. The same runs give the same file; the files of single runs stay.
+
+    Example: reliablenet bench pack --profile paper
+    """
+    _, store = _open(profile, results)
+    packed = store.pack()
+    for plan, runs in packed.items():
+        typer.echo(f"{store.pack_path(plan)}: {runs} runs")
+    if not packed:
+        typer.echo(f"Nothing to pack: no finished run lies in {store.folder}.")
 
 
 def _open(profile: str, results: Path) -> tuple[Profile, Store]:

@@ -11,8 +11,9 @@ import pandas as pd
 
 from reliablenet.bench import Profile, Store
 from reliablenet.bench.figures import FIGURES
-from reliablenet.bench.layout import Table
-from reliablenet.bench.tables import agreement, in_distribution, ranking, results_frame
+from reliablenet.bench.methods import Point
+from reliablenet.bench.results import results_frame
+from reliablenet.bench.tables import Table, agreement, in_distribution, ranking
 from reliablenet.errors import ReliableNetError
 from reliablenet.report import text
 from reliablenet.report.charts import Numbers, marked_numbers, thin
@@ -21,16 +22,6 @@ from reliablenet.report.page import render
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLES = {
-    "shift_jcw_and_coverage": "Budget spent and coverage under shift",
-    "shift_accuracy_accepted": "Accuracy of accepted rows under shift",
-    "shift_ece": "Calibration error under shift",
-    "shift_aurc": "AURC under shift",
-    "risk_coverage_shift": "Error rate by coverage under shift",
-    "risk_coverage_certification": "Error rate by coverage, certification fold",
-    "confidence_by_distance": "Confidence by distance from the boundary",
-    "geometry": "Geometry of the band",
-}
 MOST_ROWS = 60  # of the numbers below a figure
 RESOLUTION, COLOURS = 110, 64  # dots an inch, and colours of the palette
 
@@ -63,14 +54,14 @@ def benchmark_page(store: Store, profile: Profile) -> str:
     """
     runs = results_frame(store, profile)
     compared = agreement(store, profile)
-    certified = runs["method"].str.endswith("+certified").any()
+    certified = (runs["point"] == Point.CERTIFIED).any()
     pictures = []
     for name, draw in FIGURES.items():
         try:
             figure = draw(store, profile)
         except ReliableNetError:  # not run yet
             continue
-        pictures.append(_picture(name, figure.plot(), figure.frame()))
+        pictures.append(_picture(name, draw.title, figure.plot(), figure.frame()))
     return render(
         "benchmark.html",
         title=f"Benchmark, profile {profile.name}",
@@ -111,7 +102,7 @@ def _numbers(table: Table) -> Numbers | None:
     )
 
 
-def _picture(name: str, figure: Figure, frame: pd.DataFrame) -> Picture:
+def _picture(name: str, title: str, figure: Figure, frame: pd.DataFrame) -> Picture:
     """Return a figure in few colours: a third of the bytes, and no difference to the eye."""
     from PIL import Image
 
@@ -122,12 +113,9 @@ def _picture(name: str, figure: Figure, frame: pd.DataFrame) -> Picture:
     image.save(small, format="png", optimize=True)
     shown = frame.iloc[thin(len(frame), MOST_ROWS)]
     cells = [[text.cell(value) for value in row] for row in shown.itertuples(index=False)]
-    kind, _, subject = name.partition("_")
-    words = {"groups": f"JCW and coverage by group, {subject}"}
-    words |= {"severity": f"JCW and coverage by severity, {subject}"}
     return Picture(
         name=name,
-        title=TITLES.get(name) or words[kind],
+        title=title,
         source=f"data:image/png;base64,{base64.b64encode(small.getvalue()).decode()}",
         width=image.width,
         height=image.height,
