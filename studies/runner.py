@@ -222,7 +222,7 @@ def _difference(blocks: Sequence[Block], record: Record) -> str:
         ]
         for block in blocks
     ]
-    return "; ".join(min(missed, key=len, default=["nothing is measured today"]))
+    return "; ".join(sorted(missed, key=len)[0]) if missed else "nothing is measured today"
 
 
 def _plain(setting: Record) -> Iterator[tuple[str, Any]]:

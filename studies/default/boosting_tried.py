@@ -37,7 +37,8 @@ def throughput(folds: Folds, seed: int, alpha: float, settings: dict[str, Any]) 
     """Return the certified throughput of one fit."""
     parts = [folds.train, folds.selection]
     frame = isinstance(parts[0].X, pd.DataFrame)
-    X = (pd.concat if frame else np.concatenate)([part.X for part in parts])
+    join: Any = pd.concat if frame else np.concatenate
+    X = join([part.X for part in parts])
     new = folds.certification.X
     trees = HistGradientBoostingClassifier(random_state=seed, **settings)
     if "categorical_features" not in settings:

@@ -147,7 +147,7 @@ def try_change(name: str, seed: int, alpha: float, change: str) -> tuple[float, 
     folds = load_dataset(name, seed).folds
     optimiser: Any = CosineAdam if change.startswith("cosine") else ClippedAdam
     CosineAdam.total = COSINE_EPOCHS * math.ceil(len(folds.train) / 256)
-    loop.ClippedAdam = optimiser
+    loop.ClippedAdam = optimiser  # type: ignore[attr-defined]
     model = Changed(alpha=alpha, change=change, random_state=seed, verbose=False)
     began = time.process_time()
     model.fit(

@@ -151,8 +151,8 @@ def draw(setting: Setting, seed: int) -> tuple[Fold, Fold]:
         return Fold(pd.DataFrame(known.X), known.y), Fold(pd.DataFrame(fresh.X), fresh.y)
     X, y = all_rows(setting.table)
     order = np.random.default_rng(seed).permutation(len(y))
-    known, fresh = order[: setting.rows], order[setting.rows :][:FRESH]
-    return Fold(X.iloc[known], y[known]), Fold(X.iloc[fresh], y[fresh])
+    first, rest = order[: setting.rows], order[setting.rows :][:FRESH]
+    return Fold(X.iloc[first], y[first]), Fold(X.iloc[rest], y[rest])
 
 
 def throughput(setting: Setting, seed: int, certified: int, selection: float) -> float:

@@ -176,11 +176,9 @@ def run_source(source: Any, draws: int) -> list[dict[str, Any]]:
     left = draws
     while left > 0:
         part = min(left, max(CHUNK // (source.methods * ROWS), 1))
-        judged = Judged(
-            *source.draw(random, part, ROWS),
-            *source.draw(random, part, SELECTION_ROWS),
-            source.methods,
-        )
+        score, wrong = source.draw(random, part, ROWS)
+        selection_score, selection_wrong = source.draw(random, part, SELECTION_ROWS)
+        judged = Judged(score, wrong, selection_score, selection_wrong, source.methods)
         if left == draws:
             compare_with_public(random, source, judged)
         for way, found in counts.items():
@@ -267,7 +265,7 @@ def compare_with_public(random: np.random.Generator, source: Any, judged: Judged
 
 def fold_of(random: np.random.Generator, score: Array, wrong: Array) -> Fold:
     """Return rows from which `Reader` reads these scores, and is wrong where it should be."""
-    y = random.integers(2, size=score.shape[1])
+    y = np.asarray(random.integers(2, size=score.shape[1]))
     columns = [column for s, w in zip(score, wrong, strict=True) for column in (s, y ^ w)]
     return Fold(np.column_stack(columns), y)
 

@@ -27,7 +27,7 @@ def blocks() -> list[Block]:
 
 def count(name: str, left_out: str) -> dict[str, Any]:
     """Count twins and copies among the certification rows of a dataset, without a column or with all."""
-    folds = load_dataset(name, seed=0).folds
+    folds = load_dataset(name, random_state=0).folds
     if left_out:
         parts = (folds.train, folds.selection, folds.certification)
         folds = Folds(*(Fold(part.X.drop(columns=left_out), part.y) for part in parts))

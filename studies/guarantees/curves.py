@@ -100,7 +100,7 @@ class Atoms:
 
 def sources(alpha: float) -> list[Any]:
     """Return the sources on which a budget can be broken at all."""
-    known = [
+    known: list[Any] = [
         Calibrated(2),
         Calibrated(10),
         Overconfident(),

@@ -65,13 +65,12 @@ def run_setting(n: int, alpha: float, rho: float, scores: int, draws: int) -> di
 
 def blocks(draws: int = DRAWS, settings: Any = SETTINGS) -> list[Block]:
     """Return a block for each setting."""
-    names = ("n", "alpha", "rho", "scores")
     return [
         Block.once(
-            dict(zip(names, setting, strict=True)) | {"draws": draws},
-            partial(run_setting, *setting, draws),
+            {"n": n, "alpha": alpha, "rho": rho, "scores": scores, "draws": draws},
+            partial(run_setting, n, alpha, rho, scores, draws),
         )
-        for setting in settings
+        for n, alpha, rho, scores in settings
     ]
 
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -46,6 +47,16 @@ def run_cases(open_target: Callable[[Path], Case], count: int) -> Record:
     return {"outcomes": dict(sorted(outcomes.items())), "faults": faults}
 
 
+def function_cases(name: str, target: Any, folder: Path) -> Case:
+    """Return calls of a function with odd arguments."""
+    return partial(run_case, name, target)
+
+
+def file_cases(name: str, target: Any, folder: Path) -> Case:
+    """Return readings of odd files."""
+    return lambda number: str(run_file(name, target, number, folder))
+
+
 def model_cases(kind: str, folder: Path) -> Case:
     """Return altered model files, one a call, and another model after each `MUTATIONS`."""
     stream: list[Iterator[bytes]] = []
@@ -64,13 +75,9 @@ def targets() -> Iterator[tuple[str, Callable[[Path], Case], int]]:
     """Yield the name of each target, what opens it in a folder, and how many cases to run."""
     for name, target in TARGETS.items():
         count = SLOW_CASES if name in SLOW else QUICK_CASES
-        yield f"function: {name}", lambda folder, n=name, t=target: partial(run_case, n, t), count
+        yield f"function: {name}", partial(function_cases, name, target), count
     for name, file in FILES.items():
-        yield (
-            f"file: {name}",
-            lambda folder, n=name, f=file: lambda number: run_file(n, f, number, folder),
-            FILE_CASES,
-        )
+        yield f"file: {name}", partial(file_cases, name, file), FILE_CASES
     for kind in MODELS:
         yield f"file: models, {kind}", partial(model_cases, kind), MODEL_SEEDS * MUTATIONS
 

@@ -54,6 +54,7 @@ OPTIONS += [
     "ignore::pytest.PytestAssertRewriteWarning",
 ]  # hypothesis was imported before pytest began
 _times = itertools.count(1_000_000_000)
+_folder, _seconds = Path(), 0.0  # of a process of the pool
 
 
 class Mutant(NamedTuple):
@@ -89,7 +90,8 @@ def mutants(module: str, folder: Path) -> Iterator[Mutant]:
     visitor = _Visitor(mutation_operators, IgnoredCode(set(), set(), set()))
     wrapper.visit(visitor)
     for mutation in visitor.mutations:
-        source = wrapper.module.deep_replace(mutation.original_node, mutation.mutated_node).code
+        changed = wrapper.module.deep_replace(mutation.original_node, mutation.mutated_node)
+        source = cst.ensure_type(changed, cst.Module).code
         before, after = changed_lines(text, source)
         yield Mutant(module, before, after, source)
 
@@ -176,7 +178,9 @@ class QuickestFirst:
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         if self.known is not None:  # slow ones are left out: what they alone would kill survives
             times = {item: self.known.get(item.nodeid, 0.0) for item in items}
-            items[:] = sorted((item for item in items if times[item] < SLOW), key=times.get)
+            items[:] = sorted(
+                (item for item in items if times[item] < SLOW), key=lambda item: times[item]
+            )
 
     def pytest_collectreport(self, report: Any) -> None:
         self.pytest_runtest_logreport(report)

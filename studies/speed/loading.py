@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 
 import pandas as pd
 
@@ -63,12 +64,15 @@ MEASURES: dict[tuple[str, str], Callable[[], float]] = {
 }
 
 
+def rounded(measure: Callable[[], float]) -> dict[str, float]:
+    """Return the record of a measure."""
+    return {"value": round(measure(), 3)}
+
+
 def blocks() -> list[Block]:
     """Return the measures."""
     return [
-        Block.once(
-            {"what": what, "target": target}, lambda measure=measure: {"value": round(measure(), 3)}
-        )
+        Block.once({"what": what, "target": target}, partial(rounded, measure))
         for (what, target), measure in MEASURES.items()
     ]
 

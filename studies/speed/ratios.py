@@ -28,6 +28,7 @@ from reliablenet.risk.surrogate import M1, M2
 from reliablenet.tables import TabularEncoder
 from reliablenet.training import Objective, Rows, Schedule, train
 from reliablenet.training.loop import Run, Settings
+from reliablenet.training.schedule import BaseSchedule
 from studies.runner import ROOT, Block, Study
 from studies.speed.peers import (
     ALPHA,
@@ -87,7 +88,7 @@ def adult() -> tuple[Rows, Rows]:
     return train_rows, selection
 
 
-def our_fit(schedule: Schedule, rows: Rows, selection: Rows) -> None:
+def our_fit(schedule: BaseSchedule, rows: Rows, selection: Rows) -> None:
     train(
         new_network(rows),
         rows,
@@ -116,6 +117,7 @@ def epochs_in_our_loop(with_constraint: bool) -> Callable[[], object]:
         seed=0,
         m1=M1,
         m2=M2,
+        augment=None,
     )
     rows, selection = adult()
     run = Run(new_network(rows), rows, selection, settings)
@@ -229,7 +231,7 @@ def sizes() -> Iterator[Figure]:
     folds = [band_rows(n) for n in SIZES]
     tables = [calibrated(n) for n in SIZES]
 
-    def fit(rows: Rows, schedule: Schedule) -> Callable[[], None]:
+    def fit(rows: Rows, schedule: BaseSchedule) -> Callable[[], None]:
         return lambda: our_fit(schedule, rows, selection)
 
     def certify(proba: np.ndarray, y: np.ndarray) -> Callable[[], object]:
@@ -297,7 +299,7 @@ def measure(figures: Callable[[], Iterator[Figure]], threads: int) -> list[dict[
 
 def blocks() -> list[Block]:
     """Return the parts at one and, where torch is at work, at two threads; other machines and versions are others."""
-    made = {"versions": {name: version(name) for name in PACKAGES}}
+    made: dict[str, Any] = {"versions": {name: version(name) for name in PACKAGES}}
     made |= {"python": platform.python_version(), "machine": platform.machine()}
     return [
         Block.once({"part": part, "threads": count} | made, partial(measure, figures, count))

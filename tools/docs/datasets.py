@@ -65,7 +65,15 @@ def draw_band(dataset: Dataset) -> Figure:
         axes.plot(*line, color="0.3", linewidth=1, linestyle="--")
     for label, colour in zip((0, 1), COLOURS, strict=False):
         rows = fold.X[fold.y == label]
-        axes.scatter(*rows.T, s=6, color=colour, alpha=0.6, linewidths=0, label=f"label {label}")
+        axes.scatter(
+            rows[:, 0],
+            rows[:, 1],
+            s=6,
+            color=colour,
+            alpha=0.6,
+            linewidths=0,
+            label=f"label {label}",
+        )
     axes.set(xlim=(-4, 4), ylim=(-4, 4), aspect="equal", xlabel="x₁", ylabel="x₂")
     axes.set_title("Between the dashed lines labels are coin tosses", loc="left", fontsize=10)
     axes.legend(frameon=False, loc="upper right")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -124,7 +125,7 @@ def shifted() -> str:
         "erm_early+certified": "MLP, early stop",
         "reliablenet_last@eps": "paper's ReliableNet",
     }
-    numbers = matched_coverage(STORE, PROFILE).numbers
+    numbers: Any = matched_coverage(STORE, PROFILE).numbers
     rows = []
     for plan in FOUR:
         by_method = numbers[numbers["dataset"] == plan].set_index("method")
@@ -259,7 +260,7 @@ def images_table() -> str:
     return table(["set", *found], rows)
 
 
-def _spread(values: Sequence[tuple[float, float] | None]) -> list[str]:
+def _spread(values: Sequence[tuple[Any, Any] | None]) -> list[str]:
     return ["-" if value is None else "{:.3f} ± {:.3f}".format(*value) for value in values]
 
 

@@ -52,8 +52,9 @@ def values(store: Any, runs: pd.DataFrame, profile: Profile) -> dict[str, Any]:
 
 def reproduced(store: Any, profile: Profile) -> str:
     """Return for each dataset which of the paper's figures for ReliableNet came out."""
+    numbers: Any = agreement(store, profile).numbers
     lines = []
-    for plan, rows in agreement(store, profile).numbers.groupby("dataset", sort=False):
+    for plan, rows in numbers.groupby("dataset", sort=False):
         far = rows[rows["distance"] > 2]
         near = rows[rows["distance"] <= 2]["measure"]
         misses = [
@@ -70,7 +71,7 @@ def why_not(runs: pd.DataFrame, mean: Any, profile: Profile) -> dict[str, Any]:
     courses = pd.DataFrame(
         [_course(plan, seed, profile) for plan in TRAINED for seed in profile.seeds]
     )
-    shown = courses.groupby("plan", sort=False).agg(["mean"]).droplevel(1, axis=1)
+    shown: Any = courses.groupby("plan", sort=False).agg(["mean"]).droplevel(1, axis=1)
     headings = {
         "multiplier, highest": "{:.1f}",
         "surrogate within alpha from epoch": "{:.0f}",
@@ -145,8 +146,9 @@ def what_helps(store: Any, runs: pd.DataFrame, profile: Profile) -> dict[str, An
     rivals = {"erm": "erm+certified", "erm_early": "erm_early+certified"}
     rivals["boosting"] = "boosting+certified"
     better: dict[str, list[str]] = {rival: [] for rival in rivals}
+    numbers: Any = ranking(store, profile).numbers
     lines = []
-    for plan, rows in ranking(store, profile).numbers.groupby("dataset", sort=False):
+    for plan, rows in numbers.groupby("dataset", sort=False):
         granted = _granted(runs, plan)
         ours = max(
             ("reliablenet+certified", "reliablenet_last+certified"), key=lambda m: granted[m].mean()
