@@ -30,5 +30,5 @@ def test_a_new_name_gives_no_warning_and_both_names_are_too_many() -> None:
         return random_state
 
     assert draw(random_state=3) == draw(3) == 3
-    with pytest.warns(DeprecationWarning), pytest.raises(TypeError, match="both"):
+    with pytest.warns(DeprecationWarning, match="seed"), pytest.raises(TypeError, match="both"):
         draw(seed=1, random_state=2)

@@ -158,8 +158,11 @@ def test_a_subclass_may_take_fewer_settings(kind) -> None:
     ("settings", "message"),
     [
         ({"network": "tabular"}, "`network` of {} must have one output a row"),
-        ({"score": "margin"}, """`score` of {} must be "native" or "softmax"; got 'margin'"""),
-        ({"score": None}, '`score` of {} must be "native" or "softmax"; got None'),
+        (
+            {"scored_by": "margin"},
+            """`scored_by` of {} must be "native" or "softmax"; got 'margin'""",
+        ),
+        ({"scored_by": None}, '`scored_by` of {} must be "native" or "softmax"; got None'),
         ({"threshold": 0}, r"`threshold` of {} must lie in \(0, 1\]; got 0"),
         ({"threshold": 0.0}, r"`threshold` of {} must lie in \(0, 1\]; got 0.0"),
         (
@@ -169,7 +172,7 @@ def test_a_subclass_may_take_fewer_settings(kind) -> None:
         ({"threshold": -0.1}, r"`threshold` of {} must lie in \(0, 1\]; got -0.1"),
         ({"threshold": np.nan}, r"`threshold` of {} must lie in \(0, 1\]; got nan"),
         ({"threshold": "best"}, "`threshold` of {} must .* got 'best'"),
-        ({"threshold": 0.3, "score": "softmax"}, r"`threshold` of {} must lie in \(1/2, 1\]"),
+        ({"threshold": 0.3, "scored_by": "softmax"}, r"`threshold` of {} must lie in \(1/2, 1\]"),
         ({"epochs": 0}, "must be"),
         ({"checkpoint": "best"}, "`checkpoint` of {}"),
     ],
@@ -220,7 +223,7 @@ def test_a_network_of_ones_own_on_images_learns_and_comes_back_from_a_file(
 ) -> None:
     X, y = load_digits(return_X_y=True)
     images = X.reshape(-1, 1, 8, 8) / 16
-    settings = {"alpha": 0.1, "learning_rate": 1e-2, "network": pictures, "score": score}
+    settings = {"alpha": 0.1, "learning_rate": 1e-2, "network": pictures, "scored_by": score}
     settings["fold_sizes"] = (0.8, 0.1, 0.1)
     if kind is rn.DeepGamblersClassifier:  # with ten classes, who gambles too early only abstains
         settings |= {"epochs": 12, "warmup_epochs": 6}
