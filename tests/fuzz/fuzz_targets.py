@@ -566,7 +566,7 @@ DATA = {
     "SyntheticBand": Target(
         SyntheticBand,
         lambda r: {
-            "seed": int(r.randint(99)),
+            "random_state": int(r.randint(99)),
             "dimension": int(r.randint(1, 9)),
             "scale": float(r.uniform(0.1, 2)),
             "gamma": float(r.uniform(0, 2)),
@@ -575,7 +575,7 @@ DATA = {
         lambda band: finite(band.direction),
     ),
     "load_dataset": Target(
-        rn.load_dataset, lambda r: {"name": "synthetic_band", "seed": int(r.randint(9))}
+        rn.load_dataset, lambda r: {"name": "synthetic_band", "random_state": int(r.randint(9))}
     ),
     "TabularEncoder": Target(
         lambda X: tables.TabularEncoder().fit_transform(X),

@@ -1,7 +1,7 @@
 """Model files of every kind that 0.2 wrote before its model files were a package of their own.
 
 They were written by `models_of_0_2_dev/write.py` with the code of commit 9093a2e. They load, decide as they
-did, and are written again as they were.
+did, and are written again as they were, but for settings that have been renamed since.
 """
 
 from __future__ import annotations
@@ -50,11 +50,20 @@ def members(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Return the manifest, without what differs between installations, and the other members."""
     with zipfile.ZipFile(path) as archive:
         parts = {part: archive.read(part) for part in archive.namelist()}
-    manifest = json.loads(parts.pop("manifest.json"))
+    manifest = json.loads(parts.pop("manifest.json"), object_hook=settings_of_today)
     del manifest["versions"]
     if "estimator.skops" in parts:  # names its parts by their addresses in memory
         del parts["estimator.skops"], manifest["sha256"]["estimator.skops"]
     return manifest, parts
+
+
+def settings_of_today(node: dict[str, Any]) -> dict[str, Any]:
+    """Return a part of a manifest with the settings that have other names or classes since."""
+    if node.get("score") in ("native", "softmax"):
+        node["scored_by"] = node.pop("score")
+    if node.get("patience", 0) is None:  # the paper's schedule
+        del node["patience"]
+    return node
 
 
 def test_every_file_is_tried() -> None:
