@@ -198,7 +198,7 @@ def test_the_committed_simulations_are_long_enough_and_keep_every_promise():
 def test_the_committed_fits_keep_their_promise_with_certificates_to_show():
     for record in stored("fits"):
         assert record["draws"] >= 300
-        assert record["fresh"] >= 1_000_000
+        assert record["fresh"] >= 100_000  # the chance of an error is known, no label is drawn
         assert record["granted"] > 30
         assert {name: record[name] for name in ("draws", "granted", "failures")} == fits.count(
             record["jcw"]
