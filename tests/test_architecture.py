@@ -1,0 +1,80 @@
+"""The page on the architecture says what the imports say."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+
+from import_graph import LAYERS, MODULES, PACKAGE, ROOT, SOURCE, height, imports
+
+PAGE = (ROOT / "docs" / "architecture.md").read_text()
+KNOWN = frozenset(MODULES)
+PACKAGES = frozenset(
+    ".".join(path.parent.relative_to(SOURCE).parts) for path in SOURCE.rglob("__init__.py")
+)
+
+
+def read_paths(page: str) -> dict[str, list[tuple[str, list[str]]]]:
+    """Return the rooms of each path with their modules, by heading."""
+    found = {}
+    for title, block in re.findall(r"### ([^\n]+)\n.*?```text\n(.*?)```", page, flags=re.S):
+        lines = [line.split(None, 1) for line in block.splitlines()]
+        found[title] = [(room, names.split(", ")) for room, names in lines]
+    return found
+
+
+PATHS = read_paths(PAGE)
+
+
+def direct(module: str) -> set[str]:
+    """Return what a module imports; from a package, also what the package offers."""
+    text = (SOURCE / PACKAGE / "__init__.pyi").read_text() if module == PACKAGE else MODULES[module]
+    found = {target for target, _ in imports(module, text, KNOWN)}
+    for package in found & PACKAGES - {module}:
+        found = found | direct(package)
+    return found
+
+
+def strange_steps(rooms: list[tuple[str, list[str]]]) -> list[str]:
+    """Return the modules of a path that none before them imports."""
+    modules = [f"{PACKAGE}.{room}.{name}" for room, names in rooms for name in names]
+    reached: set[str] = set()
+    strange = []
+    for place, module in enumerate(modules):
+        if place and module not in reached:
+            strange.append(module)
+        reached |= direct(module)
+    return strange
+
+
+def test_there_are_four_paths() -> None:
+    assert len(PATHS) == 4
+
+
+@pytest.mark.parametrize("title", PATHS)
+def test_every_step_of_a_path_is_an_import(title: str) -> None:
+    assert strange_steps(PATHS[title]) == []
+
+
+@pytest.mark.parametrize("title", PATHS)
+def test_no_path_comes_back_to_a_room(title: str) -> None:
+    heights = [height(f"{PACKAGE}.{room}", LAYERS) for room, _ in PATHS[title]]
+    assert heights == sorted(set(heights), reverse=True)
+
+
+def test_the_rooms_are_those_of_the_layers() -> None:
+    rooms = re.findall(r"^\| `(\w+)` \|", PAGE, flags=re.M)
+    layers = [layer.removeprefix(f"{PACKAGE}.") for layer in LAYERS]
+    assert rooms == [layer for layer in layers if (SOURCE / PACKAGE / layer).is_dir()]
+
+
+def test_a_step_that_nobody_takes_is_noticed() -> None:
+    strange = strange_steps([("certificate", ["bounds", "record"])])
+    assert strange == [f"{PACKAGE}.certificate.record"]
+
+
+def test_the_stub_lists_imports_alone() -> None:
+    stub = ast.parse((SOURCE / PACKAGE / "__init__.pyi").read_text())
+    assert all(isinstance(node, ast.ImportFrom) for node in stub.body)
