@@ -1,15 +1,12 @@
-"""Settings shared by all tests: hypothesis without deadlines, and doctests that find torch, numpy."""
+"""Settings shared by all tests: hypothesis without deadlines, and examples that need no names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-import pandas as pd
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
-from torch import nn
 
 from reliablenet.methods import ledger
 
@@ -36,6 +33,9 @@ def empty_ledger() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def doctest_names(doctest_namespace: dict[str, object]) -> None:
-    """Examples in docstrings use these names without importing them."""
-    doctest_namespace.update(np=np, pd=pd, torch=torch, nn=nn)
+def fresh_interpreter(request: pytest.FixtureRequest) -> None:
+    """Run each example of a docstring as if it were pasted into a new interpreter: with no names at all."""
+    example = getattr(request.node, "dtest", None)
+    if example is not None:
+        example.globs.clear()
+        example.globs["__name__"] = "__main__"

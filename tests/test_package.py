@@ -18,16 +18,6 @@ def test_every_public_name_exists_and_is_documented(name: str) -> None:
     assert inspect.getdoc(getattr(rn, name))
 
 
-@pytest.mark.parametrize(
-    "name", [n for n in NAMES if callable(getattr(rn, n)) and not n.endswith(("Error", "Warning"))]
-)
-def test_docstrings_name_every_parameter(name: str) -> None:
-    documented = inspect.getdoc(getattr(rn, name))
-    for parameter in inspect.signature(getattr(rn, name)).parameters:
-        if parameter not in ("args", "kwargs"):
-            assert parameter in documented, parameter
-
-
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         rn.nonsense  # noqa: B018

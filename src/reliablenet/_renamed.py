@@ -18,6 +18,7 @@ def renamed_parameter(old: str, new: str) -> Callable[[Callable[P, R]], Callable
 
     Examples
     --------
+    >>> from reliablenet._renamed import renamed_parameter
     >>> @renamed_parameter("seed", "random_state")
     ... def draw(random_state=0):
     ...     return random_state

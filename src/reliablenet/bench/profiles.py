@@ -208,6 +208,7 @@ def load_profile(name: str) -> Profile:
 
     Examples
     --------
+    >>> from reliablenet.bench import load_profile
     >>> sorted(load_profile("paper").plans)[:3], load_profile("paper").seeds
     (['adult', 'cifar10', 'coloured_mnist'], (0, 37, 42, 123, 2026))
     """

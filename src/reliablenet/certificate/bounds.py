@@ -33,6 +33,7 @@ def clopper_pearson_upper(errors: ArrayLike, n: ArrayLike, rho: ArrayLike = 0.05
 
     Examples
     --------
+    >>> from reliablenet import clopper_pearson_upper
     >>> round(clopper_pearson_upper(0, 59, 0.05), 4)
     0.0495
     >>> clopper_pearson_upper([0, 5, 10], 10).round(4)
@@ -71,6 +72,7 @@ def clopper_pearson_interval(count: ArrayLike, n: ArrayLike, level: ArrayLike = 
 
     Examples
     --------
+    >>> from reliablenet.certificate.bounds import clopper_pearson_interval
     >>> low, high = clopper_pearson_interval(3, 153)
     >>> round(low, 4), round(high, 4)
     (0.0041, 0.0562)
@@ -113,6 +115,7 @@ def hoeffding_upper(
 
     Examples
     --------
+    >>> from reliablenet import hoeffding_upper
     >>> round(hoeffding_upper(0.0, 600), 4)
     0.05
     """
@@ -168,6 +171,7 @@ def uniform_slack(
 
     Examples
     --------
+    >>> from reliablenet import uniform_slack
     >>> round(uniform_slack(5000, 0.05, 0.01, n_parameters=18178, lipschitz=1.0, radius=1.0), 2)
     4.21
     """

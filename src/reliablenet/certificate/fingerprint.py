@@ -48,6 +48,8 @@ class Fingerprint:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.certificate.fingerprint import Fingerprint
     >>> whole, parts = Fingerprint(), Fingerprint()
     >>> whole.add(np.array([0.9, 0.8, 0.7]), np.array([False, True, False]))
     >>> parts.add(np.array([0.7]), np.array([False]))

@@ -18,6 +18,7 @@ def check_groups(groups: Any, n: int) -> NDArray[np.intp]:
 
     Examples
     --------
+    >>> from reliablenet.certificate.groups import check_groups
     >>> check_groups(["ann", "bob", "ann"], 3)
     array([0, 1, 0])
     """
@@ -47,6 +48,9 @@ class OneRowEach:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.certificate.groups import OneRowEach
+    >>> from reliablenet.certificate.scored import ScoredRows
     >>> rows = ScoredRows(np.arange(6.0), np.zeros(6, bool), 0.0, group=np.array(list("aabbbc")))
     >>> whole, parts = OneRowEach(), OneRowEach()
     >>> whole.add(rows)
@@ -87,6 +91,7 @@ def draw_places(groups: Any, n: int, seed: int = 0) -> NDArray[np.intp]:
 
     Examples
     --------
+    >>> from reliablenet.certificate.groups import draw_places
     >>> len(draw_places(["ann", "bob", "ann", "ann"], 4))
     2
     """

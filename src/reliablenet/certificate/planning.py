@@ -34,6 +34,7 @@ def largest_certifiable_errors(n: int, alpha: float, rho: float = 0.05) -> int:
 
     Examples
     --------
+    >>> from reliablenet.certificate import largest_certifiable_errors
     >>> largest_certifiable_errors(58, 0.05), largest_certifiable_errors(59, 0.05)
     (-1, 0)
     """
@@ -72,6 +73,7 @@ def rows_for_errors(errors: ArrayLike, alpha: float, rho: float = 0.05) -> Any:
 
     Examples
     --------
+    >>> from reliablenet.certificate import rows_for_errors
     >>> rows_for_errors([0, 1, 3], 0.05)
     array([ 59,  93, 153])
     """
@@ -122,6 +124,7 @@ def certification_rows(n: int, alpha: float, rho: float = 0.05) -> int:
 
     Examples
     --------
+    >>> from reliablenet.certificate import certification_rows
     >>> [certification_rows(n, 0.05) for n in (100, 382, 1000, 5000, 50_000)]
     [59, 124, 386, 1260, 9982]
     """
@@ -171,6 +174,7 @@ def certification_power(
 
     Examples
     --------
+    >>> from reliablenet.certificate import certification_power
     >>> round(certification_power(95, 0.05, expected_jcw=0.01), 3)
     0.754
     """
@@ -212,6 +216,7 @@ def rows_needed(
 
     Examples
     --------
+    >>> from reliablenet import rows_needed
     >>> [rows_needed(alpha) for alpha in (0.05, 0.03, 0.01)]
     [59, 99, 299]
     >>> rows_needed(0.05, expected_jcw=0.02)
@@ -259,6 +264,7 @@ def certifiable_jcw(n: int, alpha: float, rho: float = 0.05, power: float = 0.9)
 
     Examples
     --------
+    >>> from reliablenet.certificate.planning import certifiable_jcw
     >>> round(certifiable_jcw(95, 0.05), 4), round(certifiable_jcw(4900, 0.05), 4)
     (0.0056, 0.0411)
     """

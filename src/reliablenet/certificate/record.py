@@ -94,6 +94,7 @@ class Certificate:
 
     Examples
     --------
+    >>> from reliablenet import Certificate
     >>> c = Certificate(errors=1, accepted=80, n=100, alpha=0.05, rho=0.05, threshold=0.9)
     >>> c.certified
     True
@@ -269,6 +270,7 @@ class Certificate:
 
         Examples
         --------
+        >>> from reliablenet import Certificate
         >>> c = Certificate(errors=0, accepted=9, n=40, alpha=0.05, rho=0.05, threshold=0.9)
         >>> Certificate.from_json(c.to_json()) == c
         True

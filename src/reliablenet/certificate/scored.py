@@ -40,6 +40,8 @@ class ScoredRows:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.certificate.scored import ScoredRows
     >>> rows = ScoredRows(np.array([0.9, 0.8]), np.array([False, True]), lowest=0.0)
     >>> rows.n, rows.take([1]).wrong.tolist(), rows.label_counts()
     (2, [True], None)
@@ -90,6 +92,8 @@ def join_rows(parts: Sequence[ScoredRows]) -> ScoredRows:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.certificate.scored import ScoredRows, join_rows
     >>> half = ScoredRows(np.array([0.9]), np.array([False]), lowest=0.0)
     >>> join_rows([half, half]).score.tolist()
     [0.9, 0.9]
@@ -197,6 +201,8 @@ def proba_rows(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.certificate.scored import proba_rows
     >>> rows = proba_rows(np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0, -1]))
     >>> rows.score.tolist(), rows.wrong.tolist(), rows.n_unknown
     ([0.9, 0.8], [False, True], 1)
@@ -305,6 +311,8 @@ def known_indices(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.certificate.scored import known_indices
     >>> import warnings
     >>> with warnings.catch_warnings(action="ignore"):
     ...     known_indices(np.array(["cat", "dog", "cow"]), ["cat", "dog"], "certify")

@@ -47,6 +47,8 @@ def certify_batches(
     threshold : float
         The rule accepts a row whose score is at or above it.
     alpha, rho : float in (0, 1)
+    provenance : Provenance, optional
+        What is known of the rows and the model, to be kept in the certificate.
 
     Returns
     -------
@@ -55,6 +57,9 @@ def certify_batches(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.certificate.scored import ScoredRows
+    >>> from reliablenet.certificate.streaming import certify_batches
     >>> half = ScoredRows(np.full(50, 0.95), np.zeros(50, bool), lowest=0.0)
     >>> certify_batches([half, half], threshold=0.9).reason
     '0 confident mistakes in 100 rows: at most 2.96 % of all rows will be acted on wrongly (95 % confidence)'
@@ -94,6 +99,8 @@ def certified_threshold_batches(
     read : callable
         Returns the batches, the same rows whenever it is called; it is called at most twice.
     alpha, rho : float in (0, 1)
+    provenance : Provenance, optional
+        What is known of the rows and the model, to be kept in the certificate.
 
     Returns
     -------
@@ -102,6 +109,9 @@ def certified_threshold_batches(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.certificate.scored import ScoredRows
+    >>> from reliablenet.certificate.streaming import certified_threshold_batches
     >>> rng = np.random.default_rng(0)
     >>> p = rng.uniform(0.5, 1.0, 2000)
     >>> rows = ScoredRows(p, rng.random(2000) > p, lowest=0.0)

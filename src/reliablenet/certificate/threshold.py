@@ -75,6 +75,8 @@ def certify(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet import certify
     >>> proba = np.tile([0.05, 0.95], (100, 1))
     >>> c = certify(proba, np.arange(100) > 0, threshold=0.9, alpha=0.05, classes=[False, True])
     >>> c.certified, c.errors, c.n
@@ -125,6 +127,8 @@ def certified_threshold(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet import certified_threshold
     >>> rng = np.random.default_rng(0)
     >>> p = rng.uniform(0.5, 1.0, 2000)
     >>> y = (rng.random(2000) > p).astype(int)       # calibrated: wrong with probability 1 - p
@@ -170,6 +174,9 @@ def judge(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.certificate.scored import ScoredRows
+    >>> from reliablenet.certificate.threshold import judge
     >>> rows = ScoredRows(np.linspace(0.5, 1.0, 100), np.arange(100) < 20, lowest=0.0)
     >>> judge(rows, 0.05, 0.05, threshold=0.8).accepted, judge(rows, 0.05, 0.05).accepted
     (40, 81)
@@ -292,6 +299,8 @@ def jcw_threshold(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet import jcw_threshold
     >>> proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]])
     >>> round(jcw_threshold(proba, [0, 0, 1, 0], alpha=0.2), 3)
     0.75
@@ -331,6 +340,8 @@ def conformal_threshold(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet import conformal_threshold
     >>> proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]])
     >>> threshold = conformal_threshold(proba, [0, 0, 1, 0], alpha=0.2)
     >>> (proba.max(axis=1) >= threshold).tolist()

@@ -38,6 +38,7 @@ def verdict(certificate: Certificate, subject: str = "the rule", acts: bool | No
 
     Examples
     --------
+    >>> from reliablenet.certificate.wording import verdict
     >>> from reliablenet.certificate import Certificate
     >>> granted = Certificate(1, 120, 153, alpha=0.05, rho=0.05, threshold=0.9)
     >>> verdict(granted, "the model")
@@ -68,6 +69,7 @@ def reason(certificate: Certificate) -> str:
 
     Examples
     --------
+    >>> from reliablenet.certificate.wording import reason
     >>> from reliablenet.certificate import Certificate
     >>> reason(Certificate(1, 153, 153, alpha=0.05, rho=0.05, threshold=0.0, kind="monotone"))
     '1 confident mistake in 153 rows: at most 3.07 % of all rows will be acted on wrongly (95 % confidence)'
@@ -105,6 +107,7 @@ def acted_on(certificate: Certificate) -> str:
 
     Examples
     --------
+    >>> from reliablenet.certificate.wording import acted_on
     >>> from reliablenet.certificate import Certificate
     >>> acted_on(Certificate(1, 120, 153, alpha=0.05, rho=0.05, threshold=0.9, commonest=96))
     'of 120 rows acted on 1 was wrong: 0.83 % (95 % interval 0.02 % to 4.56 %); always answering the commonest label would be wrong on 37.3 % of rows'
@@ -150,6 +153,7 @@ def remedy(certificate: Certificate, share: float = 1.0, allowed: Certificate | 
 
     Examples
     --------
+    >>> from reliablenet.certificate.wording import remedy
     >>> from reliablenet.certificate import Certificate
     >>> few = Certificate(errors=0, accepted=40, n=40, alpha=0.05, rho=0.05, threshold=0.9)
     >>> remedy(few, share=0.4)
@@ -217,6 +221,7 @@ def percent(share: float, digits: int = 1, *, trim: bool = True) -> str:
 
     Examples
     --------
+    >>> from reliablenet.certificate.wording import percent
     >>> [percent(share) for share in (0.5814, 0.05, 0.9999, 0.00001, 1.0)]
     ['58.1 %', '5 %', '> 99.9 %', '< 0.1 %', '100 %']
     """
@@ -237,6 +242,7 @@ def percent_up(bound: float, limit: float, *, trim: bool = True) -> str:
 
     Examples
     --------
+    >>> from reliablenet.certificate.wording import percent_up
     >>> percent_up(0.04321, 0.05), percent_up(0.049999, 0.05), percent_up(0.0500001, 0.05)
     ('4.33 %', '5 %', '5.01 %')
     """
@@ -254,6 +260,7 @@ def percent_down(bound: float) -> str:
 
     Examples
     --------
+    >>> from reliablenet.certificate.wording import percent_down
     >>> percent_down(0.04329), percent_down(0.0)
     ('4.32 %', '0 %')
     """
@@ -266,6 +273,7 @@ def confidence(rho: float) -> str:
 
     Examples
     --------
+    >>> from reliablenet.certificate.wording import confidence
     >>> confidence(0.05), confidence(0.05 / 6)
     ('95 %', '99.16 %')
     """
@@ -278,6 +286,7 @@ def exact(share: float) -> str:
 
     Examples
     --------
+    >>> from reliablenet.certificate.wording import exact
     >>> exact(0.05), exact(0.002), exact(1e-7)
     ('5 %', '0.2 %', '0.00001 %')
     """
@@ -289,6 +298,8 @@ def threshold_text(value: float) -> str:
 
     Examples
     --------
+    >>> import math
+    >>> from reliablenet.certificate.wording import threshold_text
     >>> threshold_text(0.75), threshold_text(2 / 3), threshold_text(0.99999999999)
     ('0.75', '0.666666…', '0.999999…')
     >>> threshold_text(math.inf), threshold_text(-math.inf)

@@ -90,6 +90,7 @@ def name_classes(columns: Sequence[str], labels: Sequence[str], target: str) -> 
 
     Examples
     --------
+    >>> from reliablenet.cli.predictions import name_classes
     >>> name_classes(["p_no", "p_yes"], ["no"], "y").tolist()
     ['no', 'yes']
     >>> name_classes(["low", "high"], ["0", "1"], "y").tolist()

@@ -33,6 +33,7 @@ def signals_that_last() -> Iterator[None]:
 
     Examples
     --------
+    >>> from reliablenet.cli.signals import signals_that_last
     >>> import os, signal, time
     >>> from contextlib import suppress
     >>> with suppress(SystemExit), signals_that_last():

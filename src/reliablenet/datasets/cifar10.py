@@ -130,6 +130,8 @@ def corrupt(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.datasets.cifar10 import corrupt
     >>> pixels = np.full((1, 3, 2, 2), 255, np.uint8)
     >>> corrupt(pixels, 0.0, np.random.default_rng(0), brightness=0.5).max().item()
     0.5
@@ -163,6 +165,8 @@ def channel_statistics(images: Images) -> tuple[Statistics, Statistics]:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.datasets.cifar10 import channel_statistics
     >>> mean, deviation = channel_statistics(np.float32([[[[0, 255]]], [[[0, 255]]]]))
     >>> mean.tolist(), deviation.tolist()
     ([0.5], [0.5])

@@ -95,6 +95,8 @@ def draw_colours(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.datasets.colouring import draw_colours
     >>> draw_colours(np.arange(5), 1.0, np.random.default_rng(0)).tolist()
     [0, 1, 2, 3, 4]
     """
@@ -124,6 +126,8 @@ def paint(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.datasets.colouring import Weakening, paint
     >>> plain = Weakening(downsampling=1, noise=0, occlusion=0, window=0)
     >>> grey = np.full((1, 28, 28), 51, np.uint8)
     >>> orange = paint(grey, np.array([3]), plain, np.random.default_rng(0))

@@ -121,6 +121,8 @@ class Dataset:
 
         Examples
         --------
+        >>> import pandas as pd
+        >>> from reliablenet.datasets import Dataset
         >>> table = pd.DataFrame({"age": range(20, 70), "job": ["a", "b"] * 25})
         >>> table["late"] = table["age"] % 3 == 0
         >>> loans = Dataset.from_frame(table, "late", shift="age < 30", groups="job")

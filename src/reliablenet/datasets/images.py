@@ -33,6 +33,8 @@ def cut_images(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.datasets.images import cut_images
     >>> [len(part) for part in cut_images(np.arange(1000) % 10, 200, 0, "load")]
     [140, 30, 30]
     """
@@ -48,6 +50,8 @@ def chunks(n: int, size: int) -> Iterator[slice]:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.datasets.images import chunks
     >>> [np.arange(5)[part].tolist() for part in chunks(5, 2)]
     [[0, 1], [2, 3], [4]]
     """

@@ -32,6 +32,7 @@ def load_dataset(name: str, random_state: int = 0, **settings: Any) -> Dataset:
 
     Examples
     --------
+    >>> from reliablenet import load_dataset
     >>> dataset = load_dataset("synthetic_band", random_state=0)
     >>> len(dataset.folds.train), list(dataset.shifts), list(dataset.sweeps)[:3]
     (5000, ['gamma 0.7'], [0.1, 0.3, 0.5])

@@ -47,6 +47,7 @@ class SourceFile:
 
     Examples
     --------
+    >>> from reliablenet.datasets.sources import SourceFile
     >>> SourceFile("iris/iris.data", "https://example.org/iris.data", sha256="0" * 64).name
     'iris.data'
     """
@@ -165,6 +166,8 @@ def sha256_of(path: Path) -> str:
 
     Examples
     --------
+    >>> from pathlib import Path
+    >>> from reliablenet.datasets.sources import sha256_of
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile() as empty:
     ...     sha256_of(Path(empty.name))[:16]

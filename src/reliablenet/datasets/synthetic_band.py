@@ -44,6 +44,7 @@ class SyntheticBand:
 
     Examples
     --------
+    >>> from reliablenet.datasets import SyntheticBand
     >>> band = SyntheticBand(random_state=0)
     >>> folds = band.folds()
     >>> len(folds.train), len(folds.selection), len(folds.certification)
@@ -137,6 +138,8 @@ def load(
 
     Examples
     --------
+    >>> from reliablenet.datasets.synthetic_band import load
+    >>> from reliablenet.datasets import SyntheticBand
     >>> plane = load(random_state=0, dimension=2, gamma=0.9)
     >>> plane.folds.train.X.shape, plane.shifts["gamma 0.7"].X.shape
     ((5000, 2), (3000, 2))

@@ -39,6 +39,7 @@ class Choice:
 
     Examples
     --------
+    >>> from reliablenet.methods.choice import Choice
     >>> choice = Choice({"boosting": 2, "network": 4, "forest": 4}, {}, "boosting")
     >>> choice.level("network", 0.05)
     0.0125
@@ -98,6 +99,9 @@ def share_rho(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.certificate.scored import ScoredRows
+    >>> from reliablenet.methods.choice import share_rho
     >>> sure, right = np.linspace(0.5, 1.0, 100), np.arange(100) % 4 > 0
     >>> guess = right.astype(int)
     >>> def rows(score):

@@ -261,6 +261,7 @@ class Comparison:
 
         Examples
         --------
+        >>> from reliablenet.methods import Comparison
         >>> from sklearn.naive_bayes import GaussianNB
         >>> from reliablenet.datasets import SyntheticBand
         >>> import reliablenet as rn

@@ -116,6 +116,7 @@ def compare(
 
     Examples
     --------
+    >>> from reliablenet import compare
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from reliablenet.datasets import SyntheticBand

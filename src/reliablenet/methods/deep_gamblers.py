@@ -84,6 +84,7 @@ class DeepGamblersClassifier(AbstainingClassifier):
 
     Examples
     --------
+    >>> from reliablenet import DeepGamblersClassifier
     >>> from reliablenet.datasets import SyntheticBand
     >>> rows = SyntheticBand(random_state=0).sample(4000)
     >>> clf = DeepGamblersClassifier(epochs=8, warmup_epochs=2, random_state=0).fit(rows.X, rows.y)

@@ -38,6 +38,7 @@ class ERMClassifier(NeuralClassifier):
 
     Examples
     --------
+    >>> from reliablenet import ERMClassifier
     >>> from reliablenet.datasets import SyntheticBand
     >>> rows = SyntheticBand(random_state=0).sample(4000)
     >>> clf = ERMClassifier(alpha=0.05, epochs=5, random_state=0).fit(rows.X, rows.y)

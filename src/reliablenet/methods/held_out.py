@@ -108,6 +108,7 @@ class Evidence:
 
     Examples
     --------
+    >>> from reliablenet.methods.held_out import Evidence
     >>> rows = Evidence([0.9, 0.8, 0.7], [0.9, 0.8, 0.7], [0, 1, 1], [0, 0, 1], [4, 7, 9])
     >>> rows.wrong.tolist(), len(rows)
     ([False, True, False], 3)

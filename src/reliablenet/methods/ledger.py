@@ -55,6 +55,8 @@ def count_uses(rows: Hashes | None, model: str) -> int:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.methods.ledger import clear, count_uses
     >>> clear()
     >>> rows = np.arange(100, dtype=np.uint64)
     >>> [count_uses(rows, model) for model in ("a", "b", "b", "c")], count_uses(rows + 500, "a")

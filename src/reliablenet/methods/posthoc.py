@@ -45,6 +45,7 @@ class CertifiedThreshold(WrappingClassifier):
 
     Examples
     --------
+    >>> from reliablenet import CertifiedThreshold
     >>> from sklearn.linear_model import LogisticRegression
     >>> from reliablenet.datasets import SyntheticBand
     >>> band = SyntheticBand(random_state=0)
@@ -81,6 +82,7 @@ class ConfidenceThreshold(WrappingClassifier):
 
     Examples
     --------
+    >>> from reliablenet import ConfidenceThreshold
     >>> from sklearn.linear_model import LogisticRegression
     >>> from reliablenet.datasets import SyntheticBand
     >>> rows = SyntheticBand(random_state=0).sample(4000)
@@ -122,6 +124,7 @@ class ConformalRiskControl(WrappingClassifier):
 
     Examples
     --------
+    >>> from reliablenet import ConformalRiskControl
     >>> from sklearn.linear_model import LogisticRegression
     >>> from reliablenet.datasets import SyntheticBand
     >>> band = SyntheticBand(random_state=0)
@@ -184,6 +187,7 @@ class TemperatureScaling(WrappingClassifier):
 
     Examples
     --------
+    >>> from reliablenet import TemperatureScaling
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from sklearn.datasets import load_breast_cancer
     >>> X, y = load_breast_cancer(return_X_y=True)
@@ -233,6 +237,8 @@ def fit_temperature(proba: NDArray[np.float64], y: NDArray[np.intp]) -> float:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.methods.posthoc import fit_temperature, scale
     >>> proba = np.tile([0.99, 0.01], (100, 1))
     >>> y = np.r_[np.zeros(80, int), np.ones(20, int)]       # right in 80 of 100, not in 99
     >>> T = fit_temperature(proba, y)

@@ -77,6 +77,7 @@ class ReliableClassifier(NeuralClassifier):
 
     Examples
     --------
+    >>> from reliablenet import ReliableClassifier
     >>> from reliablenet.datasets import SyntheticBand
     >>> band = SyntheticBand(random_state=0)
     >>> rows, new = band.sample(4000), band.sample(5)

@@ -52,6 +52,9 @@ class SeenRows:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.methods.seen import SeenRows
+    >>> from reliablenet.tables.copies import hash_rows
     >>> past = hash_rows(np.arange(100.0)[:, None])
     >>> seen = SeenRows.of(past[:80], past[80:])
     >>> seen.check(hash_rows(np.arange(200.0, 300.0)[:, None]))
@@ -77,6 +80,9 @@ class SeenRows:
 
         Examples
         --------
+        >>> import numpy as np
+        >>> from reliablenet.methods.seen import SeenRows
+        >>> from reliablenet.tables.copies import hash_rows
         >>> past = hash_rows(np.arange(100.0)[:, None])
         >>> rule, model = SeenRows.of(past[:0], past[:20]), SeenRows.of(past[20:90], past[90:])
         >>> int(rule.around(model).recognise(past).sum())
@@ -152,6 +158,9 @@ class RowWatch:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.methods.seen import RowWatch
+    >>> from reliablenet.tables.copies import hash_rows
     >>> watch = RowWatch(None)
     >>> watch.add(hash_rows(np.arange(100.0)[:, None]), np.zeros(100, int))
     >>> watch.add(hash_rows(np.arange(2.0)[:, None]), np.zeros(2, int))
@@ -266,6 +275,8 @@ def fingerprint(*tables: Any) -> str:
 
     Examples
     --------
+    >>> import pandas as pd
+    >>> from reliablenet.methods.seen import fingerprint
     >>> table = pd.DataFrame({"age": [31, 52], "job": ["a", None]})
     >>> fingerprint(table) == fingerprint(table.copy()), len(fingerprint(table, [1, 0]))
     (True, 64)

@@ -121,6 +121,7 @@ class SelectiveNetClassifier(AbstainingClassifier):
 
     Examples
     --------
+    >>> from reliablenet import SelectiveNetClassifier
     >>> from reliablenet.datasets import SyntheticBand
     >>> rows = SyntheticBand(random_state=0).sample(4000)
     >>> clf = SelectiveNetClassifier(epochs=8, random_state=0).fit(rows.X, rows.y)

@@ -165,6 +165,8 @@ def risk_coverage_curve(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.metrics import risk_coverage_curve
     >>> proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.8, 0.2], [0.4, 0.6]])
     >>> curve = risk_coverage_curve(proba, [0, 0, 1, 1])
     >>> curve.to_frame()
@@ -219,6 +221,8 @@ def jcw_curve(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.metrics import jcw_curve
     >>> proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.8, 0.2], [0.4, 0.6]])
     >>> jcw_curve(proba, [0, 0, 1, 1]).to_frame()
        threshold   jcw  coverage  throughput  errors

@@ -34,6 +34,7 @@ def expected_calibration_error(
 
     Examples
     --------
+    >>> from reliablenet.metrics import expected_calibration_error
     >>> round(expected_calibration_error([0.9, 0.9, 0.6], [True, False, True]), 3)
     0.4
     """
@@ -67,6 +68,7 @@ def area_under_risk_coverage(score: ArrayLike, wrong: ArrayLike) -> float:
 
     Examples
     --------
+    >>> from reliablenet.metrics import area_under_risk_coverage
     >>> area_under_risk_coverage([0.9, 0.8, 0.7, 0.6], [False, False, False, True])
     0.0625
     """
@@ -91,6 +93,7 @@ def excess_area_under_risk_coverage(score: ArrayLike, wrong: ArrayLike) -> float
 
     Examples
     --------
+    >>> from reliablenet.metrics import excess_area_under_risk_coverage
     >>> excess_area_under_risk_coverage([0.9, 0.8, 0.7, 0.6], [False, False, False, True])
     0.0
     >>> excess_area_under_risk_coverage([0.5, 0.5, 0.5, 0.5], [False, False, False, True])

@@ -77,6 +77,9 @@ def hold_contest(winner: str, rules: Mapping[str, ScoredRows], alpha: float, rho
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.certificate.scored import ScoredRows
+    >>> from reliablenet.metrics.paired import hold_contest
     >>> wrong = np.arange(1000) % 10 == 0
     >>> noise = np.random.default_rng(0).random(1000)
     >>> rules = {
@@ -122,6 +125,9 @@ def resample_certified_throughput(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.certificate.scored import ScoredRows
+    >>> from reliablenet.metrics.paired import resample_certified_throughput
     >>> wrong = np.arange(1000) % 20 == 0                          # 5 % are wrong
     >>> ranked = ScoredRows(np.where(wrong, 0.6, 0.9), wrong, 0.0)     # errors come last
     >>> blind = ScoredRows(np.full(1000, 0.8), wrong, 0.0)             # all or nothing

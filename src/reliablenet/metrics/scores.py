@@ -156,6 +156,8 @@ def evaluate(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.metrics import evaluate
     >>> proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.4, 0.6]])
     >>> e = evaluate(proba, [0, 1, 1], accepted=[True, True, False], alpha=0.5)
     >>> e.errors, e.accepted, round(e.jcw, 3), round(e.aurc, 3), round(e.budget_spent, 3)

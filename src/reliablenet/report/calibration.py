@@ -55,6 +55,8 @@ def reliability_bins(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.report.calibration import reliability_bins
     >>> made = reliability_bins(np.array([0.9, 0.91, 0.6]), np.array([True, False, True]))
     >>> made.rows.tolist(), made.accuracy.tolist(), round(made.ece, 3)
     ([1, 2], [1.0, 0.5], 0.403)

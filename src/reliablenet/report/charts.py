@@ -57,6 +57,7 @@ def axis(
 
     Examples
     --------
+    >>> from reliablenet.report.charts import axis
     >>> axis("coverage", 0, 0.8, ticks=4).ticks
     ((0.0, '0'), (25.0, '0.2'), (50.0, '0.4'), (75.0, '0.6'), (100.0, '0.8'))
     """
@@ -180,6 +181,7 @@ def line(
 
     Examples
     --------
+    >>> from reliablenet.report.charts import axis, line
     >>> unit = axis("", 0, 1)
     >>> line("a", 1, unit, unit, [0, 0.5, 1], [0, 1, 0.5]).path
     'M0 1000L500 0 1000 500'

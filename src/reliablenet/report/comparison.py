@@ -57,6 +57,7 @@ def comparison_page(comparison: Comparison, *, title: str | None = None) -> str:
 
     Examples
     --------
+    >>> from reliablenet.report import comparison_page
     >>> from sklearn.naive_bayes import GaussianNB
     >>> import reliablenet as rn
     >>> from reliablenet.datasets import SyntheticBand

@@ -76,6 +76,7 @@ def model_page(
 
     Examples
     --------
+    >>> from reliablenet.report import model_page
     >>> from sklearn.linear_model import LogisticRegression
     >>> import reliablenet as rn
     >>> from reliablenet.datasets import SyntheticBand

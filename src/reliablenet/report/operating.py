@@ -112,6 +112,9 @@ def operating_points(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.certificate.scored import ScoredRows
+    >>> from reliablenet.report.operating import operating_points
     >>> score = np.array([0.6123, 0.7451, 0.8077, 0.9329])
     >>> rows = ScoredRows(score, np.array([True, False, True, False]), lowest=0.0)
     >>> points = operating_points(rows, alpha=0.95, rho=0.05)

@@ -66,6 +66,7 @@ def embed(data: Any) -> str:
 
     Examples
     --------
+    >>> from reliablenet.report.page import embed
     >>> print(embed(["</script>", "a & b"]))
     ["\u003c/script\u003e","a \u0026 b"]
     """

@@ -21,6 +21,7 @@ def sentence(words: str) -> str:
 
     Examples
     --------
+    >>> from reliablenet.report.text import sentence
     >>> sentence("of 3 rows none was wrong"), sentence("")
     ('Of 3 rows none was wrong.', '')
     """
@@ -32,6 +33,7 @@ def percent(share: float, digits: int = 1) -> str:
 
     Examples
     --------
+    >>> from reliablenet.report.text import NARROW, percent
     >>> [percent(share).replace(NARROW, " ") for share in (0.5814, 0.9999, 0.00001, 1.0)]
     ['58.1 %', '> 99.9 %', '< 0.1 %', '100 %']
     """
@@ -43,6 +45,7 @@ def percent_up(bound: float, limit: float) -> str:
 
     Examples
     --------
+    >>> from reliablenet.report.text import NARROW, percent_up
     >>> percent_up(0.04321, 0.05).replace(NARROW, " "), percent_up(0.049999, 0.05)[:-2]
     ('4.33 %', '5.00')
     """
@@ -54,6 +57,7 @@ def confidence(rho: float) -> str:
 
     Examples
     --------
+    >>> from reliablenet.report.text import NARROW, confidence
     >>> confidence(0.05).replace(NARROW, " "), confidence(0.05 / 6).replace(NARROW, " ")
     ('95 %', '99.16 %')
     """

@@ -27,6 +27,8 @@ def confidence(logits: Tensor) -> Tensor:
 
     Examples
     --------
+    >>> import torch
+    >>> from reliablenet.risk import confidence
     >>> confidence(torch.tensor([[0.0, 0.0], [1e4, -1e4]]))
     tensor([0.5000, 1.0000])
     """
@@ -48,6 +50,8 @@ def margin(logits: Tensor, y: Tensor) -> Tensor:
 
     Examples
     --------
+    >>> import torch
+    >>> from reliablenet.risk import margin
     >>> margin(torch.tensor([[2.0, 5.0, 1.0]]), torch.tensor([0]))
     tensor([3.])
     """
@@ -76,6 +80,8 @@ def violation(logits: Tensor, y: Tensor, threshold: float) -> Tensor:
 
     Examples
     --------
+    >>> import torch
+    >>> from reliablenet import violation
     >>> logits = torch.tensor([[4.0, 0.0], [4.0, 0.0], [0.1, 0.0]])
     >>> violation(logits, torch.tensor([1, 0, 1]), threshold=0.8) > 0
     tensor([ True, False, False])
@@ -111,6 +117,8 @@ def confident_wrong(logits: Tensor, y: Tensor, threshold: float) -> Tensor:
 
     Examples
     --------
+    >>> import torch
+    >>> from reliablenet.risk import confident_wrong
     >>> logits = torch.tensor([[4.0, 0.0], [4.0, 0.0], [0.1, 0.0]])
     >>> confident_wrong(logits, torch.tensor([1, 0, 1]), threshold=0.8)
     tensor([ True, False, False])

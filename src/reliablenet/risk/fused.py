@@ -62,6 +62,8 @@ def cross_entropy_gradient(logits: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
     Examples
     --------
+    >>> import torch
+    >>> from reliablenet.risk.fused import cross_entropy_gradient
     >>> loss, gradient = cross_entropy_gradient(torch.zeros(1, 2), torch.tensor([1]))
     >>> round(loss.item(), 4), gradient
     (0.6931, tensor([[ 0.5000, -0.5000]]))

@@ -18,6 +18,8 @@ def average_members(logits: Tensor) -> Tensor:
 
     Examples
     --------
+    >>> import torch
+    >>> from reliablenet.risk.members import average_members
     >>> average_members(torch.tensor([[[0.0, 0.0], [0.0, 100.0]]])).exp()
     tensor([[0.2500, 0.7500]])
     """
@@ -36,6 +38,8 @@ def cross_entropy_of_members(logits: Tensor, y: Tensor) -> Tensor:
 
     Examples
     --------
+    >>> import torch
+    >>> from reliablenet.risk.members import cross_entropy_of_members
     >>> round(cross_entropy_of_members(torch.zeros(1, 3, 2), torch.tensor([1])).item(), 4)
     0.6931
     """

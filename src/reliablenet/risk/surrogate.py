@@ -40,6 +40,8 @@ def zeta(s: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Tensor:
 
     Examples
     --------
+    >>> import torch
+    >>> from reliablenet import zeta
     >>> zeta(torch.tensor([-1e4, 0.0, 1e4]), tau=0.1)
     tensor([0.0000, 1.0194, 1.0500])
     """
@@ -61,6 +63,8 @@ def zeta_reflected(s: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Ten
 
     Examples
     --------
+    >>> import torch
+    >>> from reliablenet.risk import zeta_reflected
     >>> zeta_reflected(torch.tensor([-1e4, 0.0, 1e4]), tau=0.1)
     tensor([1.0500, 1.0194, 0.0000])
     """
@@ -83,6 +87,8 @@ def psi(g: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Tensor:
 
     Examples
     --------
+    >>> import torch
+    >>> from reliablenet import psi
     >>> psi(torch.tensor([-1.0, -1.0, -1.0, 1.0]), tau=0.01)
     tensor(0.2512)
     """
@@ -105,6 +111,8 @@ def phi(g: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Tensor:
 
     Examples
     --------
+    >>> import torch
+    >>> from reliablenet import phi
     >>> phi(torch.tensor([-1.0, -1.0, -1.0, 1.0]), tau=0.01)
     tensor(0.7537)
     """
@@ -134,6 +142,8 @@ def bracket(g: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Bracket:
 
     Examples
     --------
+    >>> import torch
+    >>> from reliablenet.risk import bracket
     >>> lower, upper = bracket(torch.tensor([-1.0, -1.0, -1.0, 1.0]), tau=0.01)
     >>> bool(lower <= 0.75 <= upper)
     True
@@ -159,6 +169,8 @@ def gap(g: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Tensor:
 
     Examples
     --------
+    >>> import torch
+    >>> from reliablenet import gap
     >>> gap(torch.tensor([-1.0, -1.0, -1.0, 1.0]), tau=0.01)
     tensor(0.0050)
     """

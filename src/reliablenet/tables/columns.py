@@ -50,6 +50,7 @@ def check_distinct(names: Sequence[Any], name: str) -> None:
 
     Examples
     --------
+    >>> from reliablenet.tables.columns import check_distinct
     >>> check_distinct(["age", "rate", "age"], "loans.csv")
     Traceback (most recent call last):
         ...
@@ -88,6 +89,8 @@ def why_useless_number(values: pd.Series[Any], name: Any) -> str:
 
     Examples
     --------
+    >>> import pandas as pd
+    >>> from reliablenet.tables.columns import why_useless_number
     >>> why_useless_number(pd.Series(range(100)), "no")
     'it rises from row to row, as a row number does. If the table is only sorted by it, shuffle the table'
     >>> why_useless_number(pd.Series([30, 41, 30] * 40), "age")
@@ -111,6 +114,7 @@ def why_useless_text(levels: list[str], rows: int) -> str:
 
     Examples
     --------
+    >>> from reliablenet.tables.columns import why_useless_text
     >>> why_useless_text(["2024-01-31", "2024-02-01"], rows=200)
     'it holds dates. To use it, derive numbers from it, such as days since an event or the weekday'
     >>> why_useless_text(["red", "blue"], rows=200)

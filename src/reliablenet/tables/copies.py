@@ -40,6 +40,7 @@ class Copies:
 
     Examples
     --------
+    >>> from reliablenet.tables.copies import Copies
     >>> Copies(n=100, distinct=90, twins=40, copies=40).suspicious
     True
     >>> Copies(n=100, distinct=90, twins=40, copies=30).suspicious
@@ -84,6 +85,9 @@ def count_copies(fold: Fold, others: Sequence[Fold]) -> Copies:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.tables import Fold
+    >>> from reliablenet.tables.copies import count_copies
     >>> past = Fold(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([0, 1]))
     >>> count_copies(Fold(np.array([[3.0, 4.0], [3.0, 4.0], [5.0, 6.0]]), np.array([1, 0, 1])), [past])
     Copies(n=3, distinct=2, twins=2, copies=1)
@@ -115,6 +119,8 @@ def count_repeats(hashes: NDArray[np.uint64] | None, y: NDArray[Any]) -> Copies:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.tables.copies import count_repeats, hash_rows
     >>> rows = hash_rows(np.array([[1.0], [2.0], [1.0], [1.0]]))
     >>> count_repeats(rows, np.array([0, 1, 0, 1]))
     Copies(n=4, distinct=2, twins=2, copies=1)
@@ -141,6 +147,7 @@ def chance_share(twins: int, known: int) -> float:
 
     Examples
     --------
+    >>> from reliablenet.tables.copies import chance_share
     >>> chance_share(0, 240), chance_share(500, 500)
     (0.01, 1.0)
     """
@@ -154,6 +161,8 @@ def chance_share_among(rows: NDArray[np.uint64], known: int) -> float:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.tables.copies import chance_share_among, hash_rows
     >>> rows = hash_rows((np.arange(20_000.0) % 9_973)[:, None])
     >>> chance_share_among(rows, 1000) > 0.05, chance_share_among(rows, 15_000)
     (True, 0.0)
@@ -171,6 +180,7 @@ def more_than_chance(matches: int, n: int, share: float) -> bool:
 
     Examples
     --------
+    >>> from reliablenet.tables.copies import chance_share, more_than_chance
     >>> share = chance_share(0, 500)
     >>> more_than_chance(5, 200, share), more_than_chance(6, 200, share)
     (False, True)
@@ -196,6 +206,8 @@ def hash_rows(X: Any, texts: Collection[Any] = ()) -> NDArray[np.uint64] | None:
 
     Examples
     --------
+    >>> import pandas as pd
+    >>> from reliablenet.tables.copies import hash_rows
     >>> frame = pd.DataFrame({"age": [31, 52], "job": ["a", None]})
     >>> bool((hash_rows(frame) == hash_rows(frame.astype({"age": "float32"}))).all())
     True

@@ -54,6 +54,8 @@ def read_table(path: str | Path, *, text: Collection[str] = ()) -> pd.DataFrame:
 
     Examples
     --------
+    >>> from pathlib import Path
+    >>> from reliablenet.tables.files import read_table
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "loans.csv"
@@ -100,6 +102,8 @@ def read_batches(
 
     Examples
     --------
+    >>> from pathlib import Path
+    >>> from reliablenet.tables.files import read_batches
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "letters.csv"

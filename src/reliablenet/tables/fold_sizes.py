@@ -49,6 +49,7 @@ def fold_counts(
 
     Examples
     --------
+    >>> from reliablenet.tables import fold_counts
     >>> fold_counts(629, (0.70, 0.15, 0.15)), fold_counts(629, (0.70, 0.15, 0.15), selection=False)
     ((440, 94, 95), (534, 0, 95))
     >>> fold_counts(569), fold_counts(569, selection=False), fold_counts(50_000)
@@ -101,6 +102,7 @@ def holdout_counts(
 
     Examples
     --------
+    >>> from reliablenet.tables.fold_sizes import holdout_counts
     >>> holdout_counts(250), holdout_counts(250, selection=False)
     ((0, 126, 124), (0, 0, 250))
     >>> holdout_counts(1000, (0.4, 0.2, 0.4))

@@ -71,6 +71,8 @@ def cut_rows(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.tables import cut_rows
     >>> y = np.repeat(["a", "b"], [60, 40])
     >>> parts = cut_rows(y, (70, 20, 10), random_state=0)
     >>> [int((y[part] == "a").sum()) for part in parts]
@@ -129,6 +131,8 @@ def cut_groups(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.tables import cut_groups
     >>> y, person = np.arange(600) % 2, np.repeat(np.arange(100), 6)
     >>> parts = cut_groups(y, person, (70, 20, 10), random_state=0)
     >>> [len(part) for part in parts], len(np.unique(person[parts[2]]))
@@ -242,6 +246,8 @@ def cut_folds(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.tables import cut_folds
     >>> folds = cut_folds(np.zeros((1000, 2)), np.arange(1000) % 2, random_state=0)
     >>> len(folds.train), len(folds.selection), len(folds.certification)
     (464, 150, 386)
@@ -275,6 +281,8 @@ def cut_paper_folds(X: Any, y: NDArray[Any], random_state: Any = None) -> Folds:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.tables import cut_paper_folds
     >>> folds = cut_paper_folds(np.zeros((1000, 2)), np.arange(1000) % 2, random_state=0)
     >>> len(folds.train), len(folds.selection), folds.certification.y.mean()
     (700, 150, np.float64(0.5))

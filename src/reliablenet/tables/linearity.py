@@ -37,6 +37,8 @@ def is_nonlinear(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.tables.linearity import expit, is_nonlinear
     >>> random = np.random.default_rng(0)
     >>> x = random.normal(size=4000)
     >>> groups = np.searchsorted([-1.0, -0.5, 0.0, 0.5, 1.0], x)

@@ -68,6 +68,8 @@ class PiecewiseEncoder(TabularEncoder):
 
     Examples
     --------
+    >>> import pandas as pd
+    >>> from reliablenet.tables import PiecewiseEncoder
     >>> frame = pd.DataFrame({"age": [20, 30, 40, 60, None], "job": ["a", "b", "a", "b", None]})
     >>> encoder = PiecewiseEncoder(bins=2).fit(frame)
     >>> encoder.edges_
@@ -220,6 +222,8 @@ def spread(matrix: NDArray[np.float32], bins: Sequence[int]) -> NDArray[np.float
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from reliablenet.tables.piecewise import spread
     >>> spread(np.array([[7.0, 2.25]], np.float32), [0, 4])
     array([[7.  , 1.  , 1.  , 0.25, 0.  ]], dtype=float32)
     """

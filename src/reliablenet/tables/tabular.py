@@ -56,6 +56,8 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
 
     Examples
     --------
+    >>> import pandas as pd
+    >>> from reliablenet.tables import TabularEncoder
     >>> frame = pd.DataFrame({"age": [30, None, 50], "job": ["a", "b", None], "same": [1, 1, 1]})
     >>> encoder = TabularEncoder().fit(frame)
     >>> encoder.transform(frame).shape, encoder.dropped_

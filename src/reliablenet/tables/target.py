@@ -44,6 +44,8 @@ def take_target(
 
     Examples
     --------
+    >>> import pandas as pd
+    >>> from reliablenet.tables.target import take_target
     >>> table = pd.DataFrame({"age": [30, 41], "name": ["x", "y"], "late": ["no", "yes"]})
     >>> features, labels = take_target(table, "late", drop=["name"])
     >>> features.columns.tolist(), labels.tolist()
@@ -129,6 +131,7 @@ def label_texts(values: Any) -> NDArray[Any]:
 
     Examples
     --------
+    >>> from reliablenet.tables.target import label_texts
     >>> label_texts([1.0, 0.5]).tolist(), label_texts(["01", "true", "no"]).tolist()
     (['1', '0.5'], ['1', 'True', 'no'])
     """

@@ -197,6 +197,7 @@ def find_dialect(lines: list[str], name: str) -> Dialect:
 
     Examples
     --------
+    >>> from reliablenet.tables.text import find_dialect
     >>> find_dialect(["age; income\n", "31;2,5\n", "47;1,25\n"], "loans.csv")
     Dialect(separator=';', decimal=',', names=('age', 'income'))
     """

@@ -106,6 +106,8 @@ def crop(images: Tensor) -> Tensor:
 
     Examples
     --------
+    >>> import torch
+    >>> from reliablenet.training.batches import crop
     >>> _ = torch.manual_seed(0)
     >>> crop(torch.arange(1.0, 9.0).reshape(1, 1, 1, 8))
     tensor([[[[0., 1., 2., 3., 4., 5., 6., 7.]]]])

@@ -74,6 +74,9 @@ class JCWConstraint(nn.Module):
 
     Examples
     --------
+    >>> import torch
+    >>> from torch import nn
+    >>> from reliablenet import JCWConstraint
     >>> _ = torch.manual_seed(0)
     >>> network = nn.Linear(2, 2)
     >>> optimiser = torch.optim.Adam(network.parameters())

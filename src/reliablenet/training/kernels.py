@@ -53,6 +53,9 @@ class DenseChain:
 
     Examples
     --------
+    >>> import torch
+    >>> from torch import nn
+    >>> from reliablenet.training.kernels import DenseChain
     >>> layer = nn.Linear(2, 1)
     >>> chain = DenseChain([layer])
     >>> _ = chain.forward(torch.tensor([[3.0, 4.0]]))

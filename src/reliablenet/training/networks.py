@@ -52,6 +52,7 @@ def mlp(n_features: int, n_classes: int, *, width: int = 128, depth: int = 2) ->
 
     Examples
     --------
+    >>> from reliablenet.training import mlp
     >>> sum(p.numel() for p in mlp(10, 2).parameters())
     18178
     """
@@ -89,6 +90,7 @@ def tabular(
 
     Examples
     --------
+    >>> from reliablenet.training import tabular
     >>> sum(p.numel() for p in tabular(10, 2).parameters())
     15568
     """
@@ -121,6 +123,7 @@ def cnn5(shape: Sequence[int], n_classes: int, *, width: int = 32) -> Network:
 
     Examples
     --------
+    >>> from reliablenet.training import cnn5
     >>> network = cnn5((3, 28, 28), 10)
     >>> network.head.in_features, sum(p.numel() for p in network.parameters())
     (1024, 103498)
@@ -168,6 +171,7 @@ def resnet18(shape: Sequence[int], n_classes: int, *, width: int = 64) -> Networ
 
     Examples
     --------
+    >>> from reliablenet.training import resnet18
     >>> network = resnet18((3, 32, 32), 10)
     >>> network.head.in_features, sum(p.numel() for p in network.parameters())
     (512, 11173962)
@@ -256,6 +260,8 @@ class PiecewiseLayer(nn.Module):
 
     Examples
     --------
+    >>> import torch
+    >>> from reliablenet.training.networks import PiecewiseLayer
     >>> PiecewiseLayer([0, 4])(torch.tensor([[7.0, 2.25]]))
     tensor([[7.0000, 1.0000, 1.0000, 0.2500, 0.0000]])
     """

@@ -38,6 +38,7 @@ class Optimisation:
 
     Examples
     --------
+    >>> from reliablenet.training import Optimisation
     >>> Optimisation.tabular().averaging, Optimisation().averaging
     (0.99, 0.0)
     """
@@ -96,6 +97,8 @@ class WeightAverage:
 
     Examples
     --------
+    >>> from torch import nn
+    >>> from reliablenet.training.optimisation import WeightAverage
     >>> layer = nn.Linear(1, 1, bias=False)
     >>> _ = nn.init.constant_(layer.weight, 0.0)
     >>> mean = WeightAverage(layer, 0.9)

@@ -162,6 +162,7 @@ class Schedule(BaseSchedule):
 
     Examples
     --------
+    >>> from reliablenet.training import Schedule
     >>> Schedule.paper().epochs, Schedule.erm(100).epochs
     (100, 100)
     """
@@ -173,11 +174,8 @@ class Schedule(BaseSchedule):
         """Return an `AdaptiveSchedule` where ``patience`` asks for one, as in version 0.1."""
         if patience is None:
             return super().__new__(cls)
-        warn_user(
-            "Schedule(patience=...) is now reliablenet.training.AdaptiveSchedule(patience=...); the "
-            "old form goes in 0.3.",
-            DeprecationWarning,
-        )
+        new = "reliablenet.training.AdaptiveSchedule(patience=...)"
+        warn_user(f"Schedule(patience=...) is now {new}; it goes in 0.3.", DeprecationWarning)
         return AdaptiveSchedule(**vars(cls(*settings, **named)), patience=patience)
 
     @classmethod
@@ -263,6 +261,7 @@ class AdaptiveSchedule(BaseSchedule):
 
     Examples
     --------
+    >>> from reliablenet.training import AdaptiveSchedule
     >>> AdaptiveSchedule(patience=3).epochs
     120
     """

@@ -45,8 +45,7 @@ class Inputs:
     source : Dataset or DataLoader
         Yields rows, or pairs (rows, labels). It must not shuffle, or answers would be in an order
         that nobody knows.
-    shape : tuple of int
-        Of one row.
+    shape_of_row : tuple of int
     name : str
         What messages call the source.
     labels : integer array of shape (n,), optional
@@ -118,6 +117,9 @@ class Stream:
 
     Examples
     --------
+    >>> import torch
+    >>> from torch.utils.data.dataloader import DataLoader
+    >>> from reliablenet.training import Stream
     >>> from torch.utils.data import TensorDataset
     >>> rows = TensorDataset(torch.eye(4), torch.tensor([0, 1, 0, 1]))
     >>> stream = Stream(DataLoader(rows, batch_size=3))
