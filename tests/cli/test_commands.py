@@ -113,9 +113,13 @@ def test_report_shows_rows_of_the_training_table(trained, loans, call, tmp_path)
     assert call(*arguments, loans / "loans.csv").exit_code == 2
 
 
+def copy_results(folder: Path) -> None:
+    folder.mkdir()
+    shutil.copy(ROOT / "results" / "paper" / "german_credit.jsonl", folder)
+
+
 def test_report_of_a_profile_shows_the_runs_of_those_it_extends(call, tmp_path) -> None:
-    source = ROOT / "results" / "paper" / "german_credit"
-    shutil.copytree(source, tmp_path / "paper" / "german_credit")
+    copy_results(tmp_path / "paper")
     (tmp_path / "cpu").mkdir()
     result = call("report", tmp_path / "cpu", "--out", tmp_path / "page.html")
     assert result.exit_code == 0, result.output
@@ -123,8 +127,7 @@ def test_report_of_a_profile_shows_the_runs_of_those_it_extends(call, tmp_path) 
 
 
 def test_report_of_results_and_of_nothing(call, tmp_path) -> None:
-    source = ROOT / "results" / "paper" / "german_credit"
-    shutil.copytree(source, tmp_path / "paper" / "german_credit")
+    copy_results(tmp_path / "paper")
     result = call("report", tmp_path / "paper", "--out", tmp_path / "page.html")
     assert result.exit_code == 0, result.output
     assert call("report", tmp_path / "absent", "--out", tmp_path / "p.html").exit_code == 5

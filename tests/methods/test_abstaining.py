@@ -291,7 +291,7 @@ class Follower:
 @pytest.mark.parametrize("score", ["native", "softmax"])
 def test_a_callback_sees_a_working_model_with_the_score_that_was_set(kind, score) -> None:
     follower = Follower()
-    model = quick(kind, score=score, checkpoint="last").set_callbacks(follower)
+    model = quick(kind, scored_by=score, checkpoint="last").set_callbacks(follower)
     fit_quietly(model, BAND.X, BAND.y)
     assert len(follower.scores) == 7
     assert follower.scores[-1] > 0.7
@@ -349,7 +349,7 @@ def test_another_score_may_go_on_from_the_same_checkpoint(kind, fitted, tmp_path
     broken = quick(kind, **settings).set_callbacks(Follower(break_after=4))
     with pytest.raises(KeyboardInterrupt):
         fit_quietly(broken, BAND.X, BAND.y)
-    model = fit_quietly(quick(kind, score="softmax", **settings), BAND.X, BAND.y)
+    model = fit_quietly(quick(kind, scored_by="softmax", **settings), BAND.X, BAND.y)
     expected = fitted[kind, "softmax"]
     np.testing.assert_array_equal(model.predict_proba(FRESH.X), expected.predict_proba(FRESH.X))
     assert model.threshold_ == expected.threshold_

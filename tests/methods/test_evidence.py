@@ -33,7 +33,7 @@ def estimators() -> list:
 def evidence(**changes: object) -> Evidence:
     arrays = {
         "score": [0.9, 0.8, 0.7, 0.6],
-        "confidence": [0.9, 0.8, 0.7, 0.6],
+        "top_probability": [0.9, 0.8, 0.7, 0.6],
         "predicted": [0, 1, 1, 0],
         "truth": [0, 0, 1, 0],
         "row": [4, 7, 9, 11],
@@ -74,7 +74,7 @@ def test_a_fold_of_ones_own_has_no_row_numbers() -> None:
 
 
 def test_evidence_has_no_features() -> None:
-    assert set(vars(evidence())) == {"score", "confidence", "predicted", "truth", "row"}
+    assert set(vars(evidence())) == {"score", "top_probability", "predicted", "truth", "row"}
 
 
 def test_bytes_and_back() -> None:
@@ -90,7 +90,7 @@ def test_bytes_and_back() -> None:
     [
         ({"row": [1, 2]}, "five vectors of one length"),
         ({"score": [[0.9], [0.8], [0.7], [0.6]]}, "five vectors of one length"),
-        ({"confidence": [0.9, np.nan, 0.7, 0.6]}, "`confidence` of Evidence must be finite"),
+        ({"top_probability": [0.9, np.nan, 0.7, 0.6]}, "`top_probability` of Evidence must be finite"),
     ],
 )
 def test_evidence_checks_itself(changes, message) -> None:
