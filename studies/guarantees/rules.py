@@ -25,7 +25,7 @@ from studies.guarantees.fits import fit_on_band, has_draws, true_jcw
 from studies.runner import JOBS, Block, Record, Study
 
 ALPHA, RHO, ROWS, FRESH = 0.1, 0.05, 600, 20_000
-FITS, SOME_FITS, FEW_FITS, BLOCK = 1000, 250, 100, 50
+MANY_FITS, FITS, SOME_FITS, FEW_FITS, BLOCK = 7000, 1000, 250, 100, 50
 SUMS = ("draws", "granted", "failures", "sum", "squares")  # over the fits of a trial
 
 Estimator = Callable[[int], Any]  # a seed becomes an unfitted estimator
@@ -96,6 +96,7 @@ MAIN = [
     Trial(FAULT, NETWORK),
     Trial(CONFORMAL, STOPPED, FITS),
     Trial(CERTIFIED, NETWORK),
+    Trial(CONFORMAL, "LogisticRegression()", MANY_FITS),  # quick, and no room to spare
 ]
 CHEAP = {"LogisticRegression()": FITS, "HistGradientBoostingClassifier(max_iter=20)": SOME_FITS}
 TRIALS = MAIN + [
