@@ -48,6 +48,7 @@ def test_the_demo_certifies_saves_loads_and_decides(tmp_path) -> None:
     )
     assert re.search(r"acted on \d+ of 60, \d+ of these wrongly; deferred \d+", result.stdout)
     assert "What next" in result.stdout
+    assert "examples/" not in result.stdout  # there are none beside an installed package
     lines = [line for line in result.stdout.splitlines() if "python" not in line]
     assert max(map(len, lines)) <= 88
     assert "More to see: made/here/breast-cancer.html" in result.stdout

@@ -18,7 +18,8 @@ NEXT_STEPS = """\
 What next
   your own table      {python} -m reliablenet train FILE.csv --target COLUMN --out m.rnet
   which method?       {python} -m reliablenet compare FILE.csv --target COLUMN
-  any fitted model    {python} examples/certify_any_model.py
+  any other model     {python} -m reliablenet certify --help"""
+IN_A_CHECKOUT = """  any fitted model    {python} examples/certify_any_model.py
   your training loop  {python} examples/own_training_loop.py
   what it promises    README.md"""
 
@@ -97,6 +98,8 @@ def demo(
         typer.echo(f"   {error}")
     nearest = min(sys.executable, os.path.relpath(sys.executable), key=len)
     typer.echo("\n" + NEXT_STEPS.format(python=nearest))
+    if Path("examples/certify_any_model.py").exists():
+        typer.echo(IN_A_CHECKOUT.format(python=nearest))
 
 
 def show_truth(comparison: Comparison, fresh: Fold, best: float) -> None:
