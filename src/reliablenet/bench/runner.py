@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any
 
 from joblib import Parallel, delayed
+from joblib.externals.loky import get_reusable_executor
 
 from reliablenet._checks import check_count, parameter_error
 from reliablenet.bench.geometry import GeometryJob, geometry_job
@@ -184,6 +185,8 @@ def _results(jobs: Sequence[AnyJob], n_jobs: int, dask: str | None) -> Iterator[
             yield results
         finally:
             results.close()
+            if n_jobs != 1:  # workers kept for the next run can be lost meanwhile, and it would wait
+                get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
         return
     try:
         from distributed import Client, LocalCluster
