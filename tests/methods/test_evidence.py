@@ -90,7 +90,10 @@ def test_bytes_and_back() -> None:
     [
         ({"row": [1, 2]}, "five vectors of one length"),
         ({"score": [[0.9], [0.8], [0.7], [0.6]]}, "five vectors of one length"),
-        ({"top_probability": [0.9, np.nan, 0.7, 0.6]}, "`top_probability` of Evidence must be finite"),
+        (
+            {"top_probability": [0.9, np.nan, 0.7, 0.6]},
+            "`top_probability` of Evidence must be finite",
+        ),
     ],
 )
 def test_evidence_checks_itself(changes, message) -> None:

@@ -185,7 +185,9 @@ def _results(jobs: Sequence[AnyJob], n_jobs: int, dask: str | None) -> Iterator[
             yield results
         finally:
             results.close()
-            if n_jobs != 1:  # workers kept for the next run can be lost meanwhile, and it would wait
+            if (
+                n_jobs != 1
+            ):  # workers kept for the next run can be lost meanwhile, and it would wait
                 get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
         return
     try:
