@@ -185,9 +185,8 @@ def _results(jobs: Sequence[AnyJob], n_jobs: int, dask: str | None) -> Iterator[
             yield results
         finally:
             results.close()
-            if (
-                n_jobs != 1
-            ):  # workers kept for the next run can be lost meanwhile, and it would wait
+            # A worker kept for the next run can be lost meanwhile, and that run would wait for it.
+            if n_jobs != 1:
                 get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
         return
     try:
