@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -17,8 +18,11 @@ settings.load_profile("default")
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread_a_worker() -> None:
-    """Under xdist every worker would otherwise start as many threads as there are cores."""
-    torch.set_num_threads(1)
+    """Under xdist every worker would otherwise start as many threads as there are cores.
+
+    To try the tests with more, set OMP_NUM_THREADS.
+    """
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
 
 
 @pytest.fixture(autouse=True)
