@@ -18,6 +18,10 @@ from reliablenet._version import (
 )
 from reliablenet.certificate import (
     Certificate as Certificate,
+    Promise as Promise,
+    Rule as Rule,
+    RuleCertificate as RuleCertificate,
+    certified_rule as certified_rule,
     certified_threshold as certified_threshold,
     certify as certify,
     clopper_pearson_upper as clopper_pearson_upper,

@@ -8,7 +8,11 @@ from reliablenet.certificate.planning import (
     rows_for_errors,
     rows_needed,
 )
+from reliablenet.certificate.promise import Promise
 from reliablenet.certificate.record import Certificate, Provenance
+from reliablenet.certificate.rule import Rule
+from reliablenet.certificate.rule_certificate import RuleCertificate
+from reliablenet.certificate.rule_certify import certified_rule
 from reliablenet.certificate.threshold import (
     certified_threshold,
     certify,
@@ -18,9 +22,13 @@ from reliablenet.certificate.threshold import (
 
 __all__ = [
     "Certificate",
+    "Promise",
     "Provenance",
+    "Rule",
+    "RuleCertificate",
     "certification_power",
     "certification_rows",
+    "certified_rule",
     "certified_threshold",
     "certify",
     "clopper_pearson_upper",

@@ -15,9 +15,11 @@ from reliablenet.certificate.bounds import clopper_pearson_interval, clopper_pea
 from reliablenet.certificate.planning import largest_certifiable_errors
 from reliablenet.errors import InvalidDataError
 
-Kind = Literal["fixed", "monotone"]
+Kind = Literal["fixed", "monotone", "sequence"]
 Unit = Literal["row", "group"]
+Population = Literal["all", "accepted", "group", "class", "predicted"]
 FORMAT, FIRST_FORMAT = "reliablenet-certificate/2", "reliablenet-certificate/1"
+LATER_FIELDS = ("name", "population")  # which the format had not from the start
 FIRST_FIELDS = ("errors", "accepted", "n", "alpha", "rho", "threshold", "kind")  # of FIRST_FORMAT
 
 
@@ -79,9 +81,10 @@ class Certificate:
         Allowed probability, over the draw of the fold, that the certificate is wrong.
     threshold : float
         Rows with a score at or above it are accepted; ``inf`` where no threshold can be certified.
-    kind : {"fixed", "monotone"}
+    kind : {"fixed", "monotone", "sequence"}
         "fixed": the rule was set before the fold was seen. "monotone": the threshold was chosen on
-        the fold itself, which costs nothing because JCW is monotone in it.
+        the fold itself, which costs nothing because JCW is monotone in it. "sequence": thresholds were
+        tested in an order fixed beforehand, up to the first that failed.
     unit : {"row", "group"}
         What was counted, and so what is promised: "row" speaks of a random new row, "group" of a
         random row of a random new group.
@@ -91,6 +94,11 @@ class Certificate:
         Rows of a class that the model does not know. They count as wrong.
     provenance : Provenance or None
         Model and rows it is about. Certificates that prove the same are equal, whatever this says.
+    population : {"all", "accepted", "group", "class", "predicted"}
+        Which rows the n are, and so of which the promise speaks: all, those acted on, those of one group
+        or true class. "predicted" counts all rows, and as mistakes those with one predicted class.
+    name : str
+        Which group or class that is.
 
     Examples
     --------
@@ -113,6 +121,8 @@ class Certificate:
     commonest: int | None = None
     unknown: int = 0
     provenance: Provenance | None = field(default=None, compare=False)
+    population: Population = "all"
+    name: str = ""
 
     def __post_init__(self) -> None:
         owner = "Certificate"
@@ -147,10 +157,13 @@ class Certificate:
             raise InvalidDataError(
                 f"Threshold -inf accepts every row; got accepted={self.accepted} of {self.n}."
             )
-        for name, allowed in (("kind", get_args(Kind)), ("unit", get_args(Unit))):
+        choices = {"kind": Kind, "unit": Unit, "population": Population}
+        for name, allowed in ((name, get_args(choice)) for name, choice in choices.items()):
             value = getattr(self, name)
             if not isinstance(value, str) or value not in allowed:
                 raise parameter_error(name, owner, f"be one of {allowed}", value)
+        if not isinstance(self.name, str):
+            raise parameter_error("name", owner, "be a text", self.name)
         if not isinstance(self.provenance, Provenance | None):
             raise parameter_error("provenance", owner, "be a Provenance", self.provenance)
 
@@ -161,10 +174,12 @@ class Certificate:
         For a fixed rule it is the bound of the errors counted. A threshold that was chosen on the
         fold has the bound of the most errors that alpha affords: with ties fewer are accepted, and
         their own bound would fail too often. Where every row is accepted there was nothing to
-        choose, and the errors counted decide again (docs/decisions/0020).
+        choose, and the errors counted decide again (docs/decisions/0020). Of rows acted on, whose
+        number depends on the threshold, it is always the bound of the most errors.
         """
         counted = self.errors
-        if self.kind == "monotone" and 0 < self.accepted < self.n:
+        chosen = self.kind == "monotone" and 0 < self.accepted < self.n
+        if chosen or (self.kind == "sequence" and self.accepted > 0):
             counted = max(counted, largest_certifiable_errors(self.n, self.alpha, self.rho))
         return float(clopper_pearson_upper(counted, self.n, self.rho))
 
@@ -262,6 +277,8 @@ class Certificate:
             "rho": self.rho,
             "threshold": self.threshold if finite else str(self.threshold),
             "kind": self.kind,
+            "population": self.population,
+            "name": self.name,
             "provenance": None if self.provenance is None else vars(self.provenance).copy(),
         }
 
@@ -290,6 +307,7 @@ class Certificate:
             raise InvalidDataError(f"This is not a certificate of the format {FORMAT!r}.")
         first = values["format"] == FIRST_FORMAT
         wanted = FIRST_FIELDS if first else tuple(entry.name for entry in fields(cls))
+        wanted = tuple(name for name in wanted if name in values or name not in LATER_FIELDS)
         missing = [name for name in wanted if name not in values]
         if missing:
             raise InvalidDataError(f"The certificate lacks {missing}.")

@@ -37,6 +37,8 @@ class ScoredRows:
         Whose class the model does not know; None if it knows all.
     group : array of shape (n,), optional
         Whose row each is, where several may belong together.
+    by : dict of arrays of shape (n,), optional
+        Columns whose values make the groups of a promise.
 
     Examples
     --------
@@ -55,6 +57,7 @@ class ScoredRows:
     predicted: NDArray[Any] | None = None
     unknown: NDArray[np.bool_] | None = None
     group: NDArray[Any] | None = None
+    by: dict[str, NDArray[Any]] | None = None
 
     @property
     def n(self) -> int:
@@ -68,9 +71,11 @@ class ScoredRows:
 
     def take(self, places: Any) -> ScoredRows:
         """Return some of the rows."""
-        parts = (self.top_probability, self.truth, self.predicted, self.unknown, self.group)
-        taken = (None if part is None else part[places] for part in parts)
-        return ScoredRows(self.score[places], self.wrong[places], self.lowest, *taken)
+        names = ("top_probability", "truth", "predicted", "unknown", "group")
+        parts = {name: getattr(self, name) for name in names}
+        taken = {name: None if part is None else part[places] for name, part in parts.items()}
+        by = None if self.by is None else {name: part[places] for name, part in self.by.items()}
+        return ScoredRows(self.score[places], self.wrong[places], self.lowest, **taken, by=by)
 
     def label_counts(self) -> Counter[Any] | None:
         """Return how often each true label occurs among the rows of known classes, if it is known."""
@@ -108,8 +113,11 @@ def join_rows(parts: Sequence[ScoredRows]) -> ScoredRows:
         [np.zeros(part.n, bool) if part.unknown is None else part.unknown for part in parts]
     )
     known = None if not unknown.any() else unknown
+    by = None
+    if all(part.by is not None for part in parts):
+        by = {name: np.concatenate([part.by[name] for part in parts]) for name in parts[0].by or {}}  # type: ignore[index]
     return ScoredRows(
-        score, wrong, parts[0].lowest, top_probability, truth, predicted, known, group
+        score, wrong, parts[0].lowest, top_probability, truth, predicted, known, group, by
     )
 
 

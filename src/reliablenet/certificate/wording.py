@@ -78,20 +78,15 @@ def reason(certificate: Certificate) -> str:
     """
     c = certificate
     level, bound = f"({confidence(c.rho)} confidence)", percent_up(c.upper_bound, c.alpha)
-    counted = _count(c.errors, "confident mistake") + f" in {_units(c)}"
+    counted = f"{_count(c.errors, _mistake(c))} in {_units(c)}"
     certain, possible = f"at most {bound}", f"up to {bound}"
-    sentence = (
-        "{share} of all rows {will} be acted on wrongly {level}"
-        if c.unit == "row"
-        else "a row drawn at random from a new group {will} be acted on wrongly with a chance of {share} {level}"
-    )
     if c.certified:
-        return f"{counted}: {sentence.format(share=certain, will='will', level=level)}"
+        return f"{counted}: {_claim(c, certain, 'will')} {level}"
     most = largest_certifiable_errors(c.n, c.alpha, c.rho)
-    observed = f"{counted}: {sentence.format(share=possible, will='could', level=level)}"
+    observed = f"{counted}: {_claim(c, possible, 'could')} {level}"
     if most < 0:
         return f"{observed}; alpha = {exact(c.alpha)} needs {_rows_missing(c)}"
-    allowed = f"alpha = {exact(c.alpha)} allows {_count(most, 'confident mistake')} in {_units(c)}"
+    allowed = f"alpha = {exact(c.alpha)} allows {_count(most, _mistake(c))} in {_units(c)}"
     if c.threshold < math.inf:
         return f"{observed}; {allowed}"
     if c.kind == "monotone":
@@ -314,12 +309,41 @@ def threshold_text(value: float) -> str:
 def _limit(c: Certificate) -> str:
     """Say what is promised of the source: the budget, and with which confidence."""
     level = f"({confidence(c.rho)} confidence)"
+    if c.population != "all":
+        return f"{_claim(c, f'at most {exact(c.alpha)}', 'will')} {level}"
     if c.unit == "row":
         return f"wrongly on at most {exact(c.alpha)} of all rows from this source {level}"
     return (
         f"a row drawn at random from a new group is acted on wrongly with a chance of at most "
         f"{exact(c.alpha)} {level}"
     )
+
+
+def _claim(c: Certificate, share: str, will: str) -> str:
+    """Say of which rows which share will, or could, be acted on wrongly."""
+    if c.population == "accepted":
+        return f"{share} of the rows acted on {will} be wrong"
+    as_what = f" as {c.name}" if c.population == "predicted" else ""
+    if c.unit == "group":
+        of_whom = _whom(c)
+        return (
+            f"a row{of_whom} drawn at random from a new group {will} be acted on wrongly{as_what} "
+            f"with a chance of {share}"
+        )
+    whom = f"rows{_whom(c)}" if _whom(c) else "all rows"
+    return f"{share} of {whom} {will} be acted on wrongly{as_what}"
+
+
+def _whom(c: Certificate) -> str:
+    if c.population == "class":
+        return f" that are truly {c.name}"
+    return f" of {c.name}" if c.population == "group" else ""
+
+
+def _mistake(c: Certificate) -> str:
+    if c.population == "accepted":
+        return "mistake"
+    return f"confident {c.name} mistake" if c.population == "predicted" else "confident mistake"
 
 
 def _fate(c: Certificate) -> str:
@@ -334,7 +358,10 @@ def _guessing(c: Certificate) -> str:
 
 def _units(c: Certificate) -> str:
     counted = _count(c.n, c.unit)
-    return counted if c.unit == "row" else f"{counted} (one row of each)"
+    counted = counted if c.unit == "row" else f"{counted} (one row of each)"
+    if c.population == "accepted":
+        return f"{counted} acted on"
+    return f"{counted}{_whom(c)}"
 
 
 def _needed(c: Certificate) -> int | None:

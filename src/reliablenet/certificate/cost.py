@@ -1,0 +1,174 @@
+"""Costs of acting: a bound for means of values in [0, 1], and the certificate of a mean cost."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from scipy.special import bdtr
+
+from reliablenet._checks import check_positive, parameter_error
+from reliablenet.certificate.planning import largest_certifiable_errors
+from reliablenet.certificate.record import Certificate
+from reliablenet.certificate.wording import confidence
+from reliablenet.errors import InvalidDataError
+
+STEPS = 200  # of a bisection; more than a float has bits to decide
+
+
+def hoeffding_bentkus_p(mean: float, n: int, alpha: float) -> float:
+    """Return a p-value for "the expectation exceeds alpha", from the mean of n values in [0, 1].
+
+    The smaller of Hoeffding's and Bentkus's (Bates et al. 2021, Learn then Test): exp(-n h(m, alpha)) with
+    m = min(mean, alpha), and e P(Bin(n, alpha) <= ceil(n mean)).
+
+    Examples
+    --------
+    >>> from reliablenet.certificate.cost import hoeffding_bentkus_p
+    >>> round(hoeffding_bentkus_p(0.0, 59, 0.05), 4)
+    0.0485
+    """
+    m = min(mean, alpha)
+    left = m * math.log(m / alpha) if m > 0.0 else 0.0
+    right = (1.0 - m) * (math.log1p(-m) - math.log1p(-alpha)) if m < 1.0 else 0.0
+    hoeffding = math.exp(-n * max(left + right, 0.0))
+    bentkus = math.e * float(bdtr(min(math.ceil(n * mean), n), n, alpha))
+    return min(hoeffding, bentkus, 1.0)
+
+
+def largest_certifiable_cost(n: int, alpha: float, rho: float) -> float:
+    """Return the largest sum of n values in [0, 1] that shows an expectation within alpha, -1 if none does.
+
+    Examples
+    --------
+    >>> from reliablenet.certificate.cost import largest_certifiable_cost
+    >>> largest_certifiable_cost(58, 0.05, 0.05), largest_certifiable_cost(59, 0.05, 0.05) >= 0
+    (-1.0, True)
+    """
+    if hoeffding_bentkus_p(0.0, n, alpha) > rho:
+        return -1.0
+    low, high = 0.0, alpha
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        if hoeffding_bentkus_p(middle, n, alpha) <= rho:
+            low = middle
+        else:
+            high = middle
+    # Bentkus rises in steps: where one just passes, n times its mean may round below the count
+    whole = largest_certifiable_errors(n, alpha, min(rho / math.e, 0.5))
+    total = n * low
+    exact = float(whole) if whole >= 0 and hoeffding_bentkus_p(whole / n, n, alpha) <= rho else 0.0
+    return max(total, exact) if hoeffding_bentkus_p(total / n, n, alpha) <= rho else exact
+
+
+def hoeffding_bentkus_upper(mean: float, n: int, rho: float) -> float:
+    """Return the upper confidence bound of an expectation, from the mean of n values in [0, 1].
+
+    Examples
+    --------
+    >>> from reliablenet.certificate.cost import hoeffding_bentkus_upper
+    >>> round(hoeffding_bentkus_upper(0.0, 59, 0.05), 4)
+    0.0495
+    """
+    low, high = mean, 1.0
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        if middle > 0.0 and hoeffding_bentkus_p(mean, n, middle) <= rho:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+@dataclass(frozen=True, repr=False)
+class CostCertificate(Certificate):
+    """What n rows prove about the mean cost of acting.
+
+    Attributes
+    ----------
+    errors : int
+        Rows that were acted on at a cost.
+    alpha : float
+        The budget as a share of the largest cost; ``budget`` is in the user's unit.
+    cost : float
+        Sum of the costs of acting, in the user's unit.
+    largest : float
+        The largest cost of one row.
+    single : bool
+        Whether there is only one cost: then costs are counts, and their bound is exact.
+    """
+
+    cost: float = 0.0
+    largest: float = 1.0
+    single: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive("cost", self.cost, "CostCertificate", zero=True)
+        check_positive("largest", self.largest, "CostCertificate")
+        if not isinstance(self.single, bool):
+            raise parameter_error("single", "CostCertificate", "be True or False", self.single)
+        most = self.errors * self.largest
+        if self.cost > most * (1 + 1e-12) or (
+            self.single and not math.isclose(self.cost, most, rel_tol=1e-9)
+        ):
+            raise InvalidDataError(
+                f"{self.errors} rows acted on at a cost of at most {self.largest:g} each cannot have "
+                f"cost {self.cost:g}."
+            )
+
+    @property
+    def budget(self) -> float:
+        """The budget for the mean cost a row, in the user's unit."""
+        return self.alpha * self.largest
+
+    @property
+    def mean_cost(self) -> float:
+        """Observed mean cost a row; not a bound."""
+        return self.cost / self.n
+
+    @cached_property
+    def upper_bound(self) -> float:
+        """Upper bound of the mean cost as a share of the largest; it holds with probability 1 - rho.
+
+        For a threshold chosen on the fold it is that of the largest sum that the budget affords.
+        """
+        if self.single:
+            return float(super().upper_bound)
+        total = self.cost / self.largest
+        if self.kind == "monotone" and 0 < self.accepted < self.n:
+            total = max(total, largest_certifiable_cost(self.n, self.alpha, self.rho))
+        bound = hoeffding_bentkus_upper(min(total / self.n, 1.0), self.n, self.rho)
+        within = total >= 0 and total <= largest_certifiable_cost(self.n, self.alpha, self.rho)
+        return min(bound, self.alpha) if within else max(bound, math.nextafter(self.alpha, 1.0))
+
+    @property
+    def reason(self) -> str:
+        """One sentence in numbers: why the certificate was granted or refused."""
+        level = f"({confidence(self.rho)} confidence)"
+        bound = math.nextafter(self.upper_bound * self.largest, math.inf)
+        shown = f"{math.ceil(bound * 1e4) / 1e4:g}" if bound > self.budget else f"{self.budget:g}"
+        said = (
+            f"{self.accepted:,} of {self.n:,} rows acted on cost {self.cost:g} in all, "
+            f"{self.mean_cost:.4g} a row: acting {{}} cost at most {shown} a row on average {level}"
+        )
+        if self.certified:
+            return said.format("will")
+        if self.threshold == math.inf:
+            return (
+                f"no threshold keeps acting within {self.budget:g} a row on average in {self.n:,} rows "
+                f"{level}"
+            )
+        return said.format("could")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the stored and the derived values as plain types."""
+        return super().to_dict() | {
+            "cost": self.cost,
+            "largest": self.largest,
+            "single": self.single,
+        }

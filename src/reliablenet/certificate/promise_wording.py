@@ -1,0 +1,137 @@
+"""What a promise and the certificate of a rule say, in words; `wording` has those of one certificate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reliablenet.certificate.planning import largest_certifiable_errors
+from reliablenet.certificate.wording import confidence, exact, percent
+
+if TYPE_CHECKING:
+    from reliablenet.certificate.promise import Promise
+    from reliablenet.certificate.rule_certificate import RuleCertificate
+
+MOST_NAMED = 5  # groups and classes that a sentence names one by one
+
+
+def promise_text(promise: Promise) -> str:
+    """Return what a promise says, as a sentence without its full stop.
+
+    Examples
+    --------
+    >>> from reliablenet.certificate.promise import Promise
+    >>> from reliablenet.certificate.promise_wording import promise_text
+    >>> promise_text(Promise.among_accepted(0.05))
+    'of the rows acted on, at most 5 % are wrong'
+    >>> promise_text(Promise.by_predicted({"benign": 0.002}))
+    'at most 0.2 % of all rows are acted on wrongly as benign'
+    """
+    if promise.kind == "all_of":
+        return "; ".join(promise_text(part) for part in promise.parts)
+    if promise.kind == "cost":
+        return f"acting costs at most {promise.alpha:g} a row on average"
+    if promise.kind == "overall":
+        return f"at most {exact(_number(promise))} of all rows are acted on wrongly"
+    if promise.kind == "among_accepted":
+        return f"of the rows acted on, at most {exact(_number(promise))} are wrong"
+    one = {
+        "by_group": "of the rows of {where}{label}, at most {share} are acted on wrongly",
+        "by_class": "of the rows that are truly {label}, at most {share} are acted on wrongly",
+        "by_predicted": "at most {share} of all rows are acted on wrongly as {label}",
+    }[promise.kind]
+    where = f"{', '.join(promise.by)}="
+    if isinstance(promise.alpha, dict):
+        named = [
+            one.format(label=label, share=exact(budget), where=where)
+            for label, budget in promise.alpha.items()
+        ]
+        return "; ".join(_some(named))
+    share = exact(promise.alpha)
+    return {
+        "by_group": f"in every group of {' and '.join(promise.by)}, at most {share} of the rows are acted on wrongly",
+        "by_class": f"of the rows of every true class, at most {share} are acted on wrongly",
+        "by_predicted": f"for every predicted class, at most {share} of all rows are acted on wrongly as that class",
+    }[promise.kind]
+
+
+def rule_verdict(certificate: RuleCertificate, subject: str = "the rule") -> str:
+    """Return what to make of the certificate of a rule, in one sentence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reliablenet import Promise, certified_rule
+    >>> from reliablenet.certificate.promise_wording import rule_verdict
+    >>> group, y = np.repeat(["A", "B"], 200), np.tile([0, 1], 200)
+    >>> proba = np.eye(2)[y]
+    >>> rule_verdict(certified_rule(proba, y, Promise.by_group(0.05), by=group))
+    'Certified: the rule acts on 100 % of rows, and in every group of group, at most 5 % of the rows are acted on wrongly (95 % confidence).'
+    """
+    c = certificate
+    if c.empty:
+        return f"Certified, but worth nothing: {emptiness(c)}."
+    if not c.certified:
+        return f"Not certified: {subject} defers every row."
+    text = f"Certified: {subject} acts on {percent(c.coverage)} of rows, and "
+    text += f"{promise_text(c.promise)} ({confidence(c.rho)} confidence)"
+    return f"{text}; deferred: {_names(list(c.deferred))}." if c.deferred else f"{text}."
+
+
+def rule_reason(certificate: RuleCertificate) -> str:
+    """Return why the certificate of a rule was granted or refused: its weakest parts, in numbers."""
+    c = certificate
+    if c.certified:
+        acting = [part for part in c.parts if part.certified]
+        closest = max(acting, key=lambda part: part.upper_bound / part.alpha)
+        more = f" (the closest of {len(acting)})" if len(acting) > 1 else ""
+        said = [f"{closest.reason}{more}"]
+    else:
+        few = [p for p in c.parts if largest_certifiable_errors(p.n, p.alpha, p.rho) < 0]
+        refused = few or [part for part in c.parts if not part.certified]
+        said = _some([part.reason for part in refused]) or ["nothing could be certified"]
+    if c.deferred:
+        said.append(f"deferred: {_names([f'{name} ({why})' for name, why in c.deferred.items()])}")
+    return "; ".join(said)
+
+
+def emptiness(certificate: RuleCertificate) -> str:
+    """Return why a granted certificate is worth nothing, "" if it is worth something."""
+    c = certificate
+    if not c.empty:
+        return ""
+    wrong = f"of {c.accepted:,} rows acted on {c.errors:,} were wrong"
+    if c.commonest is None:
+        return wrong
+    guessing = percent((c.n - c.commonest) / c.n)
+    return f"{wrong}; always answering the commonest label would be wrong on {guessing} of rows"
+
+
+def rule_notes(certificate: RuleCertificate) -> list[str]:
+    """Return what else a reader must know of the certificate of a rule."""
+    c = certificate
+    said = []
+    if c.mixtures:
+        said.append(f"holds for every mixture of {c.mixtures}: it is about each of them by itself")
+    kinds = {part.kind for part in c.promise.simple()}
+    if kinds == {"by_predicted"} and len(c.promise.simple()) == 1:
+        unnamed = [name for name, t in c.rule.thresholds.items() if t < float("inf")]
+        if isinstance(c.promise.alpha, dict):
+            unlimited = [str(name) for name in unnamed if name not in c.promise.alpha]
+            if unlimited:
+                said.append(f"no budget limits what is predicted as {_names(unlimited)}")
+    return said
+
+
+def _number(promise: Promise) -> float:
+    assert not isinstance(promise.alpha, dict)  # noqa: S101
+    return promise.alpha
+
+
+def _some(sentences: list[str]) -> list[str]:
+    shown = sentences[:MOST_NAMED]
+    more = len(sentences) - len(shown)
+    return [*shown, f"and {more} more"] if more else shown
+
+
+def _names(names: list[str]) -> str:
+    return ", ".join(_some([str(name) for name in names]))

@@ -1,0 +1,350 @@
+"""`RuleCertificate`: what the certification fold proves of a rule and its promise, part by part."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+from reliablenet._checks import (
+    check_count,
+    check_fraction,
+    check_positive,
+    is_real,
+    parameter_error,
+)
+from reliablenet.certificate import promise_wording as wording
+from reliablenet.certificate.cost import CostCertificate
+from reliablenet.certificate.planning import largest_certifiable_errors
+from reliablenet.certificate.promise import Promise
+from reliablenet.certificate.record import Certificate, Provenance, Unit
+from reliablenet.certificate.rule import Rule
+from reliablenet.errors import InvalidDataError, InvalidParameterError
+
+FORMAT = "reliablenet-rule-certificate/1"
+
+
+@dataclass(frozen=True, repr=False)
+class RuleCertificate:
+    """What n independent rows prove about a rule and its promise.
+
+    The parts hold the counts; whether the promise is proved follows from them, so that anyone can
+    check it by hand.
+
+    Attributes
+    ----------
+    promise : Promise
+    rule : Rule
+        Where nothing could be certified it accepts no row.
+    parts : tuple of Certificate
+        One for each population that the promise speaks of; ``name`` says which, ``rho`` its share of
+        the allowed failure probability.
+    rho : float
+        Allowed probability, over the draw of the fold, that the promise fails.
+    n, accepted, errors : int
+        All certification rows, those accepted, and those accepted and wrong.
+    unit : {"row", "group"}
+        What was counted, as for `Certificate`.
+    deferred : dict
+        Groups whose rows are all deferred, and why.
+    commonest : int or None
+        Rows with the commonest true label.
+    unknown : int
+        Rows of a class that the model does not know. They count as wrong.
+    provenance : Provenance or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reliablenet import Promise, certified_rule
+    >>> rng = np.random.default_rng(0)
+    >>> p, group = rng.uniform(0.5, 1.0, 4000), rng.choice(["A", "B"], 4000)
+    >>> y = (rng.random(4000) > p).astype(int)
+    >>> c = certified_rule(np.column_stack([p, 1 - p]), y, Promise.by_group(0.05), by=group)
+    >>> c.certified, [part.name for part in c.parts]
+    (True, ['group=A', 'group=B'])
+    >>> c.under({"A": 0.9, "B": 0.1})
+    0.05
+    """
+
+    promise: Promise
+    rule: Rule
+    parts: tuple[Certificate, ...]
+    rho: float
+    n: int
+    accepted: int
+    errors: int
+    unit: Unit = "row"
+    deferred: dict[str, str] = field(default_factory=dict)
+    commonest: int | None = None
+    unknown: int = 0
+    provenance: Provenance | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        owner = "RuleCertificate"
+        for name, kind in (("promise", Promise), ("rule", Rule)):
+            if not isinstance(getattr(self, name), kind):
+                raise parameter_error(name, owner, f"be a {kind.__name__}", getattr(self, name))
+        check_fraction("rho", self.rho, owner)
+        for name, least in (("n", 1), ("accepted", 0), ("errors", 0), ("unknown", 0)):
+            check_count(name, getattr(self, name), owner, minimum=least)
+        if not self.errors <= self.accepted <= self.n:
+            raise InvalidDataError(
+                "A certificate needs errors <= accepted <= n; "
+                f"got {self.errors}, {self.accepted}, {self.n}."
+            )
+        if self.rule.threshold == math.inf and self.accepted:
+            raise InvalidDataError(
+                f"A rule without a threshold accepts no row; got accepted={self.accepted}."
+            )
+        for part in self.parts:
+            if not isinstance(part, Certificate):
+                raise parameter_error("parts", owner, "be certificates", part)
+            if part.rho > self.rho or part.accepted > self.accepted or part.errors > part.accepted:
+                raise InvalidDataError(
+                    f"The part {part.name!r} does not fit the whole: rho {part.rho:g} of "
+                    f"{self.rho:g}, {part.accepted} of {self.accepted} rows accepted."
+                )
+        self._check_budgets()
+        self._check_levels()
+
+    def _check_levels(self) -> None:
+        """Raise if parts with thresholds of their own were tested at more than rho in all.
+
+        One that accepts every row has passed its share on; one with too few rows had none.
+        """
+        tested = [
+            part
+            for part in self.parts
+            if part.population in ("group", "predicted", "class")
+            and part.accepted < part.n
+            and part.threshold not in (0.0, -math.inf)
+            and largest_certifiable_errors(part.n, part.alpha, part.rho) >= 0
+        ]
+        spent = sum(part.rho for part in tested)
+        separate = len({part.threshold for part in tested}) > 1
+        if separate and spent > self.rho * (1 + 1e-9):
+            raise InvalidDataError(
+                f"The parts were tested at {spent:g} in all, more than rho = {self.rho:g}."
+            )
+
+    def _check_budgets(self) -> None:
+        """Raise unless each part has the budget that the promise gives it."""
+        allowed = set()
+        for part in self.promise.simple():
+            largest = part.largest_cost if part.kind == "cost" else 1.0
+            budgets = part.alpha.values() if isinstance(part.alpha, dict) else [part.alpha]
+            allowed |= {budget / largest for budget in budgets}
+        for proved in self.parts:
+            if proved.alpha not in allowed:
+                raise InvalidDataError(
+                    f"The part {proved.name!r} has the budget {proved.alpha:g}, which is none of the "
+                    "promise."
+                )
+
+    @property
+    def certified(self) -> bool:
+        """Whether the rule acts at all, and the bound of every part that acts is within its budget."""
+        acting = [part for part in self.parts if part.threshold < math.inf]
+        return (
+            self.rule.threshold < math.inf
+            and bool(acting)
+            and all(part.certified for part in acting)
+        )
+
+    @property
+    def empty(self) -> bool:
+        """Whether the certificate was granted and is worth nothing, as for `Certificate`."""
+        if not self.certified:
+            return False
+        if self.errors == self.accepted:
+            return True
+        guessed = self.n if self.commonest is None else self.n - self.commonest
+        return self.errors * self.n >= self.accepted * guessed
+
+    @property
+    def alpha(self) -> float:
+        """The smallest budget of the promise, as a share."""
+        return self.promise.strictest
+
+    @property
+    def threshold(self) -> float:
+        """The lowest threshold of the rule: no row below it is acted on."""
+        return self.rule.threshold
+
+    @property
+    def coverage(self) -> float:
+        """Share of rows accepted."""
+        return self.accepted / self.n
+
+    @property
+    def jcw(self) -> float:
+        """Observed share of rows accepted and wrong; not a bound."""
+        return self.errors / self.n
+
+    @property
+    def throughput(self) -> float:
+        """Observed share of rows accepted and right."""
+        return (self.accepted - self.errors) / self.n
+
+    @property
+    def error_accepted(self) -> float:
+        """Observed share of wrong rows among those accepted; NaN if none is."""
+        return self.errors / self.accepted if self.accepted else math.nan
+
+    @property
+    def mixtures(self) -> str:
+        """Of what the promise holds in every mixture: the groups of a column, or the classes; or ""."""
+        for part in self.promise.simple():
+            if part.kind == "by_group":
+                return f"the groups of {' and '.join(part.by)}"
+            if part.kind == "by_class" and (
+                not isinstance(part.alpha, dict)
+                or (self.rule.classes is not None and set(part.alpha) >= set(self.rule.classes))
+            ):
+                return "the true classes"
+        return ""
+
+    def under(self, shares: Mapping[Any, float]) -> float:
+        """Return the bound of P(acted and wrong) where groups, or true classes, occur in these shares.
+
+        A certificate by group or by true class is about each of them by itself, so that it holds in any
+        mixture. Groups whose rows are deferred add nothing.
+
+        Parameters
+        ----------
+        shares : mapping from group or class to float
+            At least 0, with the sum 1.
+
+        Returns
+        -------
+        float
+            At most the largest budget; it holds with probability 1 - rho.
+        """
+        owner = "RuleCertificate.under"
+        if not self.certified:
+            raise InvalidParameterError(
+                f"{owner} needs a certified rule; this one defers every row."
+            )
+        for part in self.promise.simple():
+            if part.kind in ("by_group", "by_class"):
+                break
+        else:
+            raise InvalidParameterError(
+                f"{owner} needs a promise by group or by true class; this one is: {self.promise}."
+            )
+        for label, share in shares.items():
+            check_positive(f"shares[{label!r}]", share, owner, zero=True)
+        if not math.isclose(sum(shares.values()), 1.0, abs_tol=1e-9):
+            raise parameter_error("shares", owner, "have the sum 1", sum(shares.values()))
+        own = part.kind == "by_group" and not part.common
+        tested = {piece.name for piece in self.parts if piece.threshold < math.inf}
+        bound = 0.0
+        for label, share in shares.items():
+            known = part_name(part, label) in tested
+            budget = part.budget_of(label) if known else None
+            if budget is not None:
+                bound += share * budget
+            elif not own and share > 0.0:
+                raise parameter_error(
+                    "shares", owner, f"name what was certified: {sorted(tested)}", label
+                )
+        return min(bound, 1.0)
+
+    @property
+    def reason(self) -> str:
+        """Why the certificate was granted or refused, in numbers."""
+        return wording.rule_reason(self)
+
+    def __str__(self) -> str:
+        return wording.rule_verdict(self)
+
+    def __repr__(self) -> str:
+        return f"<RuleCertificate: {self}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the stored and the derived values as plain types."""
+        return {
+            "format": FORMAT,
+            "certified": self.certified,
+            "empty": self.empty,
+            "verdict": str(self),
+            "reason": self.reason,
+            "notes": wording.rule_notes(self),
+            "promise": self.promise.to_dict(),
+            "promise_text": str(self.promise),
+            "rule": self.rule.to_dict(),
+            "parts": [part.to_dict() for part in self.parts],
+            "rho": self.rho,
+            "n": self.n,
+            "accepted": self.accepted,
+            "errors": self.errors,
+            "coverage": self.coverage,
+            "unit": self.unit,
+            "deferred": dict(self.deferred),
+            "commonest": self.commonest,
+            "unknown": self.unknown,
+            "provenance": None if self.provenance is None else vars(self.provenance).copy(),
+        }
+
+    def to_json(self) -> str:
+        """Return the certificate as strict JSON, with a hash of its values."""
+        values = self.to_dict()
+        values["parts"] = [json.loads(part.to_json()) for part in self.parts]
+        return json.dumps(values | {"sha256": _digest(values)}, indent=2)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read what `to_json` wrote; refuse a text whose verdict does not follow from its counts."""
+        try:
+            values = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise InvalidDataError(f"This is not the JSON of a certificate: {error}.") from error
+        if not isinstance(values, dict) or values.get("format") != FORMAT:
+            raise InvalidDataError(f"This is not a certificate of the format {FORMAT!r}.")
+        missing = [entry.name for entry in fields(cls) if entry.name not in values]
+        if missing or not isinstance(values["parts"], list):
+            raise InvalidDataError(f"The certificate lacks {missing or ['parts']}.")
+        if values.pop("sha256", None) != _digest(values):
+            raise InvalidDataError("The certificate was altered: its values do not match its hash.")
+        stored = {entry.name: values[entry.name] for entry in fields(cls)}
+        stored["promise"] = Promise.from_dict(stored["promise"])
+        stored["rule"] = Rule.from_dict(stored["rule"])
+        stored["parts"] = tuple(_read_part(part) for part in stored["parts"])
+        if stored["provenance"] is not None:
+            names = {entry.name for entry in fields(Provenance)}
+            if not isinstance(stored["provenance"], dict) or set(stored["provenance"]) != names:
+                raise InvalidDataError(f"The provenance must hold {sorted(names)}.")
+            stored["provenance"] = Provenance(**stored["provenance"])
+        if not is_real(stored["rho"]) or not isinstance(stored["deferred"], dict):
+            raise InvalidDataError("The certificate's `rho` or `deferred` is damaged.")
+        certificate = cls(**stored)
+        for name in ("certified", "empty", "coverage"):
+            if values.get(name) != getattr(certificate, name):
+                raise InvalidDataError(
+                    f"The certificate's {name!r} ({values.get(name)!r}) does not follow from its "
+                    f"counts ({getattr(certificate, name)!r}): the text was altered."
+                )
+        return certificate
+
+
+def part_name(promise: Promise, label: Any) -> str:
+    """Return what a part of a certificate is called."""
+    if promise.kind == "by_group":
+        return f"{', '.join(promise.by)}={label}"
+    return {"overall": "all", "among_accepted": "accepted", "cost": "cost"}.get(
+        promise.kind, str(label)
+    )
+
+
+def _read_part(values: Any) -> Certificate:
+    kind = CostCertificate if isinstance(values, dict) and "cost" in values else Certificate
+    return kind.from_json(json.dumps(values))
+
+
+def _digest(values: dict[str, Any]) -> str:
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

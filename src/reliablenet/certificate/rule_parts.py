@@ -1,0 +1,93 @@
+"""The parts of a rule's certificate, made from what was counted of each population."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import TYPE_CHECKING, Any
+
+from reliablenet.certificate.cost import CostCertificate
+from reliablenet.certificate.planning import largest_certifiable_errors
+from reliablenet.certificate.record import Certificate, Kind, Population
+from reliablenet.certificate.rule import Rule
+from reliablenet.certificate.rule_certificate import part_name
+
+if TYPE_CHECKING:
+    from reliablenet.certificate.rule_search import Search
+    from reliablenet.certificate.tally import Tally
+
+POPULATIONS: dict[str, Population] = {
+    "overall": "all",
+    "among_accepted": "accepted",
+    "by_group": "group",
+    "by_class": "class",
+    "by_predicted": "predicted",
+    "cost": "all",
+}
+
+
+def make_parts(search: Search, rule: Rule) -> tuple[list[Certificate], dict[str, str]]:
+    """Return a certificate for each population, and why groups are deferred."""
+    parts: list[Certificate] = []
+    deferred: dict[str, str] = {}
+    for tally in (*search.own, *search.joint):
+        separate = tally in search.own
+        for code in _in_order(tally.labels):
+            label, alpha = tally.labels[code], tally.budgets[code]
+            name = part_name(tally.promise, label)
+            if math.isnan(alpha):
+                deferred[name] = "it has no budget"
+                continue
+            n = int(tally.sizes[code])
+            if n == 0:
+                deferred[name] = "no certification row"
+                continue
+            level = search.level if separate else search.joint_level
+            threshold = rule.threshold
+            if separate:
+                threshold = search.own_threshold(tally, code)
+                if (tally, code) not in search.testable:
+                    level = search.rho / (len(search.testable) + 1 + bool(search.joint))
+            part = _part(search, tally, code, level, threshold, name)
+            parts.append(part)
+            if separate and threshold == math.inf:
+                few = largest_certifiable_errors(n, alpha, level) < 0
+                deferred[name] = f"{n} rows are too few" if few else "too many mistakes"
+    return parts, deferred
+
+
+def _part(
+    search: Search, tally: Tally, code: int, level: float, threshold: float, name: str
+) -> Certificate:
+    kind: Kind = "sequence" if tally is search.among else "monotone"
+    n, accepted = int(tally.sizes[code]), int(tally.accepted[code])
+    if tally is search.among and accepted:
+        n = accepted
+    if threshold == -math.inf and accepted < n:  # another threshold defers some of them
+        threshold = -sys.float_info.max
+    values: dict[str, Any] = {
+        "errors": int(tally.errors[code]),
+        "accepted": accepted,
+        "n": n,
+        "alpha": tally.budgets[code],
+        "rho": level,
+        "threshold": threshold,
+        "kind": kind,
+        "unit": search.count.unit,
+        "population": POPULATIONS[tally.promise.kind],
+        "name": name,
+    }
+    if tally.promise.kind == "cost":
+        largest = tally.promise.largest_cost
+        spent: dict[str, Any] = {
+            "cost": tally.cost * largest,
+            "largest": largest,
+            "single": tally.counts,
+        }
+        return CostCertificate(**values, **spent)
+    return Certificate(**values)
+
+
+def _in_order(labels: list[Any]) -> list[int]:
+    """Return the places of labels in their own order; texts and numbers do not mix."""
+    return sorted(range(len(labels)), key=lambda code: (str(type(labels[code])), labels[code]))

@@ -1,0 +1,324 @@
+"""The search for a rule: the one mechanism behind every promise.
+
+**The lemma.** A nested family of rules that was fixed without the certification fold is one score, a
+path. Take several constraints on one path, each monotone, and the most permissive place at which the
+bounds of *all* of them hold: with probability at least 1 - rho all are kept, without a correction. For at
+the first place at which some constraint truly fails, that constraint's own test must have passed, which has
+probability at most rho (an intersection-union test). Separate paths, such as thresholds of their own for
+groups, share rho among them; one that may accept every row passes its share on to the others (Holm; Bretz
+et al. 2009). The share of mistakes among rows acted on is not monotone: places are tested in an order fixed
+on the selection fold, up to the first that fails (Learn then Test); without a selection fold at ten
+coverages, which share rho. docs/decisions/0025 has the proofs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reliablenet._checks import check_fraction
+from reliablenet.certificate.bounds import clopper_pearson_upper
+from reliablenet.certificate.promise import plain_label
+from reliablenet.certificate.record import Provenance, Unit
+from reliablenet.certificate.rule import ALL, Rule, Thresholds, merge_tables
+from reliablenet.certificate.rule_certificate import RuleCertificate
+from reliablenet.certificate.rule_parts import make_parts
+from reliablenet.certificate.rule_plan import Floats, RulePlan, named
+from reliablenet.certificate.scored import ScoredRows
+from reliablenet.certificate.tally import Tally
+from reliablenet.certificate.threshold import Count
+from reliablenet.errors import InvalidDataError
+
+COVERAGES = tuple(k / 10 for k in range(10, 0, -1))  # tried where no order was learned
+
+
+def certified_rule_batches(
+    read: Callable[[], Iterable[ScoredRows]],
+    plan: RulePlan,
+    rho: float = 0.05,
+    *,
+    unit: Unit = "row",
+    provenance: Provenance | None = None,
+) -> RuleCertificate:
+    """Do what `certified_rule` does, for rows that come in batches.
+
+    Parameters
+    ----------
+    read : callable
+        Returns the batches, the same rows whenever it is called; it is called up to three times.
+    plan : RulePlan
+        As `plan_rule` returns it.
+    rho : float in (0, 1)
+    unit : {"row", "group"}
+        What a row stands for.
+    provenance : Provenance, optional
+
+    Returns
+    -------
+    RuleCertificate
+        The same as in memory, to the bit. Memory is needed for the scores of mistakes; where rows acted
+        on are promised and no order was learned, for all scores.
+    """
+    search = Search(plan, check_fraction("rho", rho, "certified_rule_batches"), unit)
+    for rows in read():
+        search.look(rows)
+    if search.count.n == 0:
+        raise InvalidDataError("certified_rule_batches needs rows; got 0.")
+    search.decide()
+    again = 0
+    for rows in read():
+        again += rows.n
+        search.look_again(rows)
+    if again != search.count.n:
+        raise InvalidDataError(
+            f"The rows changed while they were certified: {search.count.n} at first, {again} on the "
+            "second look. Certify a file that nobody writes to."
+        )
+    rule = search.rule()
+    if not search.counted:
+        for rows in read():
+            search.count_accepted(rows, _accepted(rule, rows, plan.classes))
+    return search.certificate(rule, provenance)
+
+
+class Search:
+    """The state of a search: what was counted, and from which places on each path accepts."""
+
+    def __init__(self, plan: RulePlan, rho: float, unit: Unit) -> None:
+        self.plan, self.rho = plan, rho
+        self.count = Count(unit=unit)
+        self.own, self.joint = plan.tallies()
+        self.counted = (
+            not plan.path.scales
+        )  # with the second look; else the rule must be known first
+        self.among = next((t for t in self.joint if t.promise.kind == "among_accepted"), None)
+        self.steady = [tally for tally in self.joint if tally is not self.among]
+        self._above = np.zeros(len(plan.places) + 1, np.int64)  # rows at or above each place
+        self._wrong_above = np.zeros(len(plan.places) + 1, np.int64)
+        self._scores: list[tuple[Floats, NDArray[np.bool_]]] = []
+
+    def look(self, rows: ScoredRows) -> None:
+        """Take in rows: sizes of populations, places of mistakes."""
+        self.count.n += rows.n
+        self.count.look(rows)
+        for tally in self.own:
+            tally.look(rows, rows.score)
+        place = self._places(rows)
+        for tally in self.steady:
+            tally.look(rows, place)
+        if self.among is not None:
+            self.among.sizes += rows.n
+            if len(self.plan.places):
+                # places fall; a row counts at the first that it reaches and at all later ones
+                first = np.searchsorted(-self.plan.places, -place, side="left")
+                length = len(self._above)
+                self._above += np.bincount(first, minlength=length)
+                self._wrong_above += np.bincount(first[rows.wrong], minlength=length)
+            else:
+                self._scores.append((place, rows.wrong))
+
+    def decide(self) -> None:
+        """Find from which places on the rules accept: above the last mistake that is not affordable."""
+        budgets = [(tally, code) for tally in self.own for code in range(len(tally.labels))]
+        self.testable, self.level = self._share(budgets)
+        self.own_excess = [
+            np.array(
+                [
+                    tally.excess(code, self.level) if (tally, code) in self.testable else math.inf
+                    for code in range(len(tally.labels))
+                ]
+            )
+            for tally in self.own
+        ]
+        self.own_next = [np.full(len(excess), math.inf) for excess in self.own_excess]
+        split = self.among is not None and not len(self.plan.places) and bool(self.steady)
+        steady_level = self.level / 2 if split else self.level
+        self.joint_level = self.level if not split else steady_level
+        self.excess = max(
+            (
+                tally.excess(code, steady_level)
+                for tally in self.steady
+                for code in range(len(tally.labels))
+                if not math.isnan(tally.budgets[code])
+            ),
+            default=-math.inf,
+        )
+        self.next = math.inf
+        self.place = math.nan  # where it is fixed already
+        if self.among is not None and self.excess < math.inf:
+            self.place = (
+                self._sequence() if len(self.plan.places) else self._coverages(steady_level)
+            )
+
+    def look_again(self, rows: ScoredRows) -> None:
+        """Find the nearest places above, and count what is accepted."""
+        accepted = np.ones(rows.n, bool)
+        for tally, excess, nearest in zip(self.own, self.own_excess, self.own_next, strict=True):
+            whose = tally.limit_codes(rows)
+            free = tally.promise.kind != "by_group" and bool((excess < math.inf).any())
+            above = rows.score > np.append(excess, -math.inf if free else math.inf)[whose]
+            own = above & (whose >= 0)
+            np.minimum.at(nearest, whose[own], rows.score[own])
+            accepted &= above
+        place = self._places(rows)
+        if self.joint:
+            fixed = not math.isnan(self.place)
+            above = place >= self.place if fixed else place > self.excess
+            if self.excess == math.inf:
+                above = np.zeros(rows.n, bool)
+            self.next = min(self.next, float(place[above].min(initial=math.inf)))
+            accepted &= above
+        if self.counted:
+            self.count_accepted(rows, accepted)
+
+    def count_accepted(self, rows: ScoredRows, accepted: NDArray[np.bool_]) -> None:
+        """Count the rows that the rule accepts, by population."""
+        self.count.accepted += int(np.count_nonzero(accepted))
+        self.count.errors += int(np.count_nonzero(accepted & rows.wrong))
+        for tally in (*self.own, *self.joint):
+            tally.count(rows, accepted, tally.codes(rows))
+
+    def rule(self) -> Rule:
+        """Return the rule: thresholds midway between a mistake too many and the next row above."""
+        path, tables = self.plan.path, []
+        if self.joint:
+            place = self.place
+            if math.isnan(place):
+                place = _midway(
+                    self.excess, self.next, path.lowest if not path.scales else -math.inf
+                )
+            if not path.scales:
+                tables.append(Thresholds((ALL,), {ALL: place}))
+            else:
+                found = path.thresholds(place)
+                tables.append(
+                    Thresholds(("predicted",), {plain_label(k): v for k, v in found.items()})
+                )
+        for tally in self.own:
+            values = {
+                label: self.own_threshold(tally, code) for code, label in enumerate(tally.labels)
+            }
+            tables.append(tally.table(values, path.lowest))
+        names = None if self.plan.classes is None else tuple(self.plan.classes)
+        return Rule(merge_tables(tables), names)
+
+    def own_threshold(self, tally: Tally, code: int) -> float:
+        """Return the threshold of a population that has one of its own."""
+        place = self.own.index(tally)
+        low, high = self.own_excess[place][code], self.own_next[place][code]
+        return _midway(float(low), float(high), self.plan.path.lowest)
+
+    def certificate(self, rule: Rule, provenance: Provenance | None) -> RuleCertificate:
+        """Put the counts into certificates."""
+        parts, deferred = make_parts(self, rule)
+        labels = self.count.labels
+        return RuleCertificate(
+            promise=self.plan.promise,
+            rule=rule,
+            parts=tuple(parts),
+            rho=self.rho,
+            n=self.count.n,
+            accepted=self.count.accepted,
+            errors=self.count.errors,
+            unit=self.count.unit,
+            deferred=deferred,
+            commonest=None if labels is None else max(labels.values(), default=0),
+            unknown=self.count.unknown,
+            provenance=replace(provenance or Provenance(), model=self.count.mark.text()),
+        )
+
+    def _places(self, rows: ScoredRows) -> Floats:
+        if not self.plan.path.scales:
+            return rows.score
+        return self.plan.path.places(rows.score, named(rows.predicted, self.plan.classes))
+
+    def _share(self, budgets: Sequence[tuple[Tally, int]]) -> tuple[list[tuple[Tally, int]], float]:
+        """Return which populations are tested and at which level each.
+
+        Those with too few rows to be certified at any number of mistakes get no share of rho: that depends
+        on sizes alone. The others share alike, with the path as one more; whoever may accept every
+        row passes its share on.
+        """
+        with_budget = [
+            (tally, code)
+            for tally, code in budgets
+            if tally.sizes[code] and not math.isnan(tally.budgets[code])
+        ]
+        joint = 1 if self.joint else 0
+        # the chance of no mistake at all where JCW is alpha; the level must not be below it
+        chance = [(1.0 - t.budgets[c]) ** int(t.sizes[c]) for t, c in with_budget]
+        order = np.argsort(chance, kind="stable")
+        most = max(
+            (
+                m
+                for m in range(len(order) + 1)
+                if m == 0 or chance[order[m - 1]] <= self.rho / (m + joint)
+            ),
+            default=0,
+        )
+        tested = [with_budget[i] for i in order[:most]]
+        shares, done = len(tested) + joint, 0
+        while True:
+            level = self.rho / max(shares - done, 1)
+            finished = sum(tally.affords_all(code, level) for tally, code in tested)
+            if joint and self.among is None:
+                finished += all(
+                    tally.affords_all(code, level)
+                    for tally in self.steady
+                    for code in range(len(tally.labels))
+                    if not math.isnan(tally.budgets[code])
+                )
+            if finished <= done:
+                return tested, level
+            done = finished
+
+    def _sequence(self) -> float:
+        """Return the last place of the learned order before one fails; inf if the first does."""
+        assert self.among is not None  # noqa: S101
+        rows, wrong = np.cumsum(self._above)[:-1], np.cumsum(self._wrong_above)[:-1]
+        budget, found = self.among.budgets[0], math.inf
+        for place, n, errors in zip(self.plan.places, rows, wrong, strict=True):
+            within = n > 0 and clopper_pearson_upper(errors, n, self.level) <= budget
+            if not within or place <= self.excess:
+                break
+            found = float(place)
+        return found
+
+    def _coverages(self, level: float) -> float:
+        """Return the most permissive of ten coverages that passes; they share the level."""
+        assert self.among is not None  # noqa: S101
+        place = np.concatenate([part for part, _ in self._scores])
+        wrong = np.concatenate([part for _, part in self._scores])
+        self._scores.clear()
+        order = np.argsort(-place, kind="stable")
+        place, total = place[order], np.cumsum(wrong[order])
+        lowest = self.plan.path.lowest if not self.plan.path.scales else -math.inf
+        for coverage in COVERAGES:
+            rank = math.ceil(coverage * len(place))
+            # given the score of this rank, the rows above it are independent draws from above it
+            cut = -math.inf if rank == len(place) else place[rank]
+            n = int(np.count_nonzero(place > cut))
+            if n == 0:
+                break
+            bound = clopper_pearson_upper(int(total[n - 1]), n, level / len(COVERAGES))
+            if bound <= self.among.budgets[0] and place[n - 1] > self.excess:
+                self.joint_level = level / len(COVERAGES)
+                return _midway(float(cut), float(place[n - 1]), lowest)
+        return math.inf
+
+
+def _midway(excess: float, nearest: float, lowest: float) -> float:
+    if excess == -math.inf:
+        return lowest
+    if math.isinf(excess) or math.isinf(nearest):
+        return math.inf
+    middle = excess / 2 + nearest / 2
+    return middle if middle > excess else nearest
+
+
+def _accepted(rule: Rule, rows: ScoredRows, names: Sequence[Any] | None) -> NDArray[np.bool_]:
+    return rule.accept(by=rows.by, score=rows.score, predicted=named(rows.predicted, names))

@@ -1,0 +1,250 @@
+"""What a promise counts in rows that come in batches: populations, their sizes, and their mistakes."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reliablenet.certificate.cost import largest_certifiable_cost
+from reliablenet.certificate.planning import largest_certifiable_errors
+from reliablenet.certificate.promise import Promise, plain_label
+from reliablenet.certificate.rule import ALL, Thresholds, crossed, factorize
+from reliablenet.certificate.scored import ScoredRows, find_places
+from reliablenet.errors import InvalidDataError, InvalidParameterError
+
+Codes = NDArray[np.intp]
+
+
+class Tally:
+    """The populations of one simple promise, and what is counted of each.
+
+    Parameters
+    ----------
+    promise : Promise
+        Not several at once.
+    classes : sequence, optional
+        Labels of the classes, where truth and predictions are given as their places.
+    """
+
+    def __init__(self, promise: Promise, classes: Any = None) -> None:
+        self.promise = promise
+        self.classes = None if classes is None else [plain_label(c) for c in classes]
+        self.labels: list[Any] = []  # of the populations
+        self.sizes = np.zeros(0, np.int64)
+        self.accepted = np.zeros(0, np.int64)
+        self.errors = np.zeros(0, np.int64)
+        self.cost = 0.0
+        self._code: dict[Any, int] = {}
+        self._place, self._whose, self._spent = array("d"), array("q"), array("d")
+        # One positive cost is a count of mistakes, with a bound that is exact.
+        table = np.asarray(promise.costs, float)
+        self.counts = promise.kind != "cost" or len(np.unique(table[table > 0.0])) == 1
+        self._costs = table
+        if promise.kind in ("overall", "among_accepted", "cost"):
+            self._add([ALL])
+        elif isinstance(promise.alpha, dict):
+            self._add(list(promise.alpha))
+        elif promise.kind in ("by_class", "by_predicted") and self.classes is not None:
+            self._add(self.classes)
+        if promise.kind in ("by_class", "by_predicted") and self.classes is not None:
+            strangers = [label for label in self.labels if label not in self.classes]
+            if strangers:
+                raise InvalidParameterError(
+                    f"`alpha` of Promise.{promise.kind} names {strangers}, which is no class of the "
+                    f"model; its classes are {self.classes}."
+                )
+        if promise.kind == "cost" and self.classes is not None:
+            names = self.classes if promise.classes is None else list(promise.classes)
+            if len(table) != len(self.classes) or set(names) != set(self.classes):
+                raise InvalidParameterError(
+                    f"`matrix` of Promise.cost must have a row and a column for each class of the "
+                    f"model, {self.classes}; got {len(table)} for {names}."
+                )
+            order = [names.index(label) for label in self.classes]
+            self._costs = table[np.ix_(order, order)]
+
+    @property
+    def separable(self) -> bool:
+        """Whether each population can have a threshold of its own, by what is known when deciding.
+
+        The group, if it is known, and the prediction are. A mistake in a true class is one in what was
+        predicted instead, if there are two classes or if only one class has a budget.
+        """
+        if self.promise.kind == "by_class":
+            return self.classes is not None and (len(self.classes) == 2 or len(self.labels) == 1)
+        return self.promise.kind == "by_predicted" or (
+            self.promise.kind == "by_group" and not self.promise.common
+        )
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What thresholds of their own depend on."""
+        return self.promise.by if self.promise.kind == "by_group" else ("predicted",)
+
+    def table(self, values: dict[Any, float], lowest: float) -> Thresholds:
+        """Return thresholds of their own, given one for each population.
+
+        Predictions that cannot be a mistake of any population are free, unless nothing is acted on.
+        """
+        found = dict(values)
+        if self.promise.kind != "by_group":
+            free = lowest if any(v < math.inf for v in values.values()) else math.inf
+            # without names the rule learns the predictions that are limited, and no other
+            names = self.classes or list(values)
+            whose = [self._limits(name) for name in names]
+            found = {n: free if w is None else values[w] for n, w in zip(names, whose, strict=True)}
+        order = sorted(found, key=lambda label: (str(type(label)), label))
+        return Thresholds(self.key, {label: found[label] for label in order})
+
+    def limit_codes(self, rows: ScoredRows) -> Codes:
+        """Return whose threshold each row must reach, -1 where none limits it or its group has none."""
+        if self.promise.kind != "by_class":
+            return self.codes(rows)
+        assert self.classes is not None  # noqa: S101
+        whose = [self._limits(name) for name in self.classes]
+        lookup = np.array([-1 if w is None else self._code[w] for w in whose], np.intp)
+        return lookup[rows.predicted]
+
+    def _limits(self, predicted: Any) -> Any:
+        """Return the population in which a wrong prediction is a mistake, None if there is none."""
+        if self.promise.kind == "by_predicted":
+            return predicted if predicted in self._code else None
+        return next((label for label in self.labels if label != predicted), None)
+
+    @property
+    def budgets(self) -> list[float]:
+        """The budget of each population as a share, NaN where it has none."""
+        if self.promise.kind == "cost":
+            return [float(self.promise.alpha) / self.promise.largest_cost]  # type: ignore[arg-type]
+        found = (self.promise.budget_of(label) for label in self.labels)
+        return [math.nan if budget is None else budget for budget in found]
+
+    def codes(self, rows: ScoredRows) -> Codes:
+        """Return the number of each row's population, -1 where it belongs to none."""
+        kind = self.promise.kind
+        if self.labels == [ALL] and kind != "by_group":
+            return np.zeros(rows.n, np.intp)
+        if kind == "by_group":
+            if rows.by is None:
+                raise InvalidParameterError(
+                    f"The promise speaks of the groups of {' and '.join(self.promise.by)}: give the "
+                    "group of each row with `by`."
+                )
+            values = crossed(rows.by, self.promise.by)
+        else:
+            values = rows.truth if kind == "by_class" else rows.predicted  # type: ignore[assignment]
+            if values is None:
+                raise InvalidParameterError(
+                    f"Promise.{kind} needs true and predicted labels; `correct` alone has none."
+                )
+            if self.classes is not None:  # values are places among the classes
+                lookup = np.array([self._code.get(label, -1) for label in self.classes], np.intp)
+                return np.where(values < 0, -1, lookup[values])
+        local, names = factorize(values)
+        plain = [plain_label(name) for name in names]
+        if not isinstance(self.promise.alpha, dict) or kind == "by_group":
+            self._add([label for label in plain if label not in self._code])
+        lookup = np.array([self._code.get(label, -1) for label in plain] + [-1], np.intp)
+        return lookup[local]
+
+    def spending(self, rows: ScoredRows, codes: Codes) -> NDArray[np.float64]:
+        """Return what acting on each row spends: 1 for a mistake, or its cost as a share of the largest."""
+        if self.promise.kind != "cost":
+            return (rows.wrong & (codes >= 0)).astype(np.float64)
+        truth, predicted = rows.truth, rows.predicted
+        if truth is None or predicted is None:
+            raise InvalidParameterError(
+                "Promise.cost needs true and predicted labels; `correct` alone has none."
+            )
+        if self.classes is None:
+            if self.promise.classes is None and truth.dtype.kind not in "iu":
+                raise InvalidParameterError(
+                    "Promise.cost must name the classes of its matrix: Promise.cost(matrix, budget, "
+                    "classes=[...])."
+                )
+            names = np.arange(len(self._costs)) if self.promise.classes is None else None
+            known = np.array(self.promise.classes, object) if names is None else names
+            truth = find_places(truth.astype(known.dtype), known)
+            predicted = find_places(predicted.astype(known.dtype), known)
+            if (predicted < 0).any() or (truth < 0).any():
+                raise InvalidDataError(
+                    f"Promise.cost has costs for {known.tolist()} alone; the rows hold other labels."
+                )
+        # a class that the model does not know costs as much as the worst of the known
+        worst = self._costs.max(axis=0)[predicted]
+        costs = np.where(truth < 0, worst, self._costs[truth, predicted])
+        return np.asarray(costs / self.promise.largest_cost)
+
+    def look(self, rows: ScoredRows, place: NDArray[np.float64]) -> None:
+        """Take in rows with their places on the path: sizes, and the places of mistakes."""
+        codes = self.codes(rows)
+        spent = self.spending(rows, codes)
+        if self.promise.kind == "by_predicted":
+            self.sizes += rows.n
+        else:
+            self.sizes += np.bincount(codes[codes >= 0], minlength=len(self.sizes))
+        hit = spent > 0.0
+        self._place.frombytes(np.ascontiguousarray(place[hit]).tobytes())
+        self._whose.frombytes(codes[hit].astype(np.int64).tobytes())
+        if not self.counts:
+            self._spent.frombytes(spent[hit].tobytes())
+
+    def count(self, rows: ScoredRows, accepted: NDArray[np.bool_], codes: Codes) -> None:
+        """Take in which of the rows the rule accepts."""
+        spent = self.spending(rows, codes)
+        own = accepted & (codes >= 0)
+        self.accepted += np.bincount(codes[own], minlength=len(self.sizes))
+        hit = own & (spent > 0.0)
+        self.errors += np.bincount(codes[hit], minlength=len(self.sizes))
+        if self.promise.kind == "cost":
+            self.cost = math.fsum([self.cost, *spent[hit].tolist()])
+
+    def affords_all(self, code: int, level: float) -> bool:
+        """Tell whether the rule that accepts every row keeps the budget of a population."""
+        return self.excess(code, level) == -math.inf
+
+    def excess(self, code: int, level: float) -> float:
+        """Return the place of the highest mistake that a population cannot afford.
+
+        ``-inf`` where it affords all of them, ``inf`` where it cannot be certified at all.
+        """
+        n, alpha = int(self.sizes[code]), self.budgets[code]
+        if n == 0:
+            return math.inf
+        place = np.frombuffer(self._place)
+        own = np.frombuffer(self._whose, np.int64) == code
+        place = place[own]
+        if self.counts:
+            most = largest_certifiable_errors(n, alpha, level)
+            if most < 0:
+                return math.inf
+            if len(place) <= most:
+                return -math.inf
+            rank = len(place) - 1 - most
+            return float(np.partition(place, rank)[rank])
+        affordable = largest_certifiable_cost(n, alpha, level)
+        if affordable < 0.0:
+            return math.inf
+        order = np.argsort(-place, kind="stable")
+        total = np.cumsum(np.frombuffer(self._spent)[own][order])
+        # sums are rounded; what might exceed the budget does
+        over = np.flatnonzero(total * (1.0 + 1e-12) > affordable)
+        return -math.inf if len(over) == 0 else float(place[order[over[0]]])
+
+    def _add(self, labels: list[Any]) -> None:
+        for label in labels:
+            if label not in self._code:
+                self._code[label] = len(self.labels)
+                self.labels.append(label)
+        grown = len(self.labels) - len(self.sizes)
+        if grown:
+            more = np.zeros(grown, np.int64)
+            # all rows so far were candidates for a prediction that has only now been seen
+            seen = int(self.sizes.max(initial=0)) if self.promise.kind == "by_predicted" else 0
+            self.sizes = np.concatenate([self.sizes, more + seen])
+            self.accepted = np.concatenate([self.accepted, more])
+            self.errors = np.concatenate([self.errors, more])
