@@ -9,12 +9,8 @@ import pandas as pd
 import pytest
 import torch
 
-from reliablenet.certificate.scored import (
-    class_indices,
-    column_indices,
-    score_rows,
-    top_entries,
-)
+from reliablenet.certificate.labels import class_indices, column_indices
+from reliablenet.certificate.scored import score_rows, top_entries
 from reliablenet.errors import InvalidDataError, InvalidParameterError, LabelWarning
 
 PROBA = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.5, 0.25, 0.25]])

@@ -21,7 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from reliablenet._checks import check_fraction, check_threshold, parameter_error
 from reliablenet.certificate import Certificate, jcw_threshold
-from reliablenet.certificate.scored import class_indices
+from reliablenet.certificate.labels import class_indices
 from reliablenet.errors import InvalidDataError
 from reliablenet.methods.decisions import DecidingMixin, Outputs
 from reliablenet.methods.held_out import Evidence, HeldOut, warn_of_verdict

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from reliablenet._colours import COLOURS
 from reliablenet._renamed import renamed_method
 from reliablenet.certificate import Certificate, Provenance, wording
-from reliablenet.certificate.threshold import judge
+from reliablenet.certificate.judgement import judge
 from reliablenet.errors import InvalidDataError, MissingExtraError, ReliableNetError
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.choice import Choice

@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from reliablenet._checks import check_fraction, check_seed
 from reliablenet.certificate import Certificate
-from reliablenet.certificate.scored import ScoredRows, known_indices, proba_rows, top_entries
+from reliablenet.certificate.labels import known_indices
+from reliablenet.certificate.scored import ScoredRows, proba_rows, top_entries
 from reliablenet.methods.held_out import HeldOut
 from reliablenet.methods.inputs import check_labels
 from reliablenet.methods.seen import SeenRows, model_hashes

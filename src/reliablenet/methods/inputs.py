@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 from reliablenet._checks import as_array, parameter_error
 from reliablenet._warn import warn_user
 from reliablenet.certificate.groups import draw_places
+from reliablenet.certificate.labels import class_indices, known_indices
 from reliablenet.certificate.record import Unit
-from reliablenet.certificate.scored import class_indices, known_indices
 from reliablenet.errors import FoldWarning, InvalidDataError, ReuseWarning
 from reliablenet.tables.copies import count_copies
 from reliablenet.tables.folds import Fold, Folds, cut_parts

@@ -16,7 +16,8 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from reliablenet._checks import as_array, parameter_error
-from reliablenet.certificate.scored import check_proba, class_indices
+from reliablenet.certificate.labels import class_indices
+from reliablenet.certificate.scored import check_proba
 from reliablenet.errors import InvalidDataError
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.decisions import Outputs
