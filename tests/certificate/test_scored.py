@@ -285,7 +285,7 @@ def test_no_rows_are_refused():
     ],
 )
 def test_the_argument_of_the_wrong_length_is_named(name, arguments):
-    text = f"`{name}` of certify must have one entry for each of the 4 labels; got shape"
+    text = f"`{name}` of certify must have one entry for each of the 4 rows; got shape"
     with pytest.raises(InvalidDataError, match=text):
         reduce(**arguments)
 
@@ -372,7 +372,7 @@ def test_predicted_beside_proba_is_refused():
         ),
         (
             lambda: reduce(np.empty((0, 3))),
-            "`proba` of certify must have one entry for each of the 4 labels; got shape (0,).",
+            "`proba` of certify must have one entry for each of the 4 rows; got shape (0,).",
         ),
     ],
 )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reliablenet._checks import as_array, check_finite
+from reliablenet._checks import as_array, check_finite, is_real
 from reliablenet.certificate.labels import (
     check_spelling,
     class_indices,
@@ -124,6 +124,7 @@ def score_rows(
     *,
     score: Any = None,
     predicted: Any = None,
+    correct: Any = None,
     classes: Any = None,
     owner: str,
 ) -> ScoredRows:
@@ -131,17 +132,25 @@ def score_rows(
 
     Either ``proba`` (its top entry is the score, its argmax the prediction), or ``proba=None``
     with ``score`` and ``predicted``. A ``score`` beside ``proba`` replaces the top entry only.
-    Rows that are scored already are returned as they are.
+    Or ``score`` and ``correct`` alone, where answers are no labels. Rows that are scored already
+    are returned as they are.
 
     A label that is none of ``classes`` belongs to a class that the model does not know: whatever it
     predicts is wrong, and a `LabelWarning` says of how many rows that is true.
     """
     if isinstance(proba, ScoredRows):
-        if any(given is not None for given in (y, score, predicted, classes)):
+        if any(given is not None for given in (y, score, predicted, correct, classes)):
             raise InvalidParameterError(
                 f"{owner} takes scored rows alone, without `y`: they already hold the truth."
             )
         return proba
+    if correct is not None:
+        others = {"proba": proba, "y": y, "predicted": predicted, "classes": classes}
+        return _answered_rows(score, correct, others, owner)
+    if y is None:
+        raise InvalidParameterError(
+            f"{owner} needs the truth of each row: `y`, or `correct` with `score`."
+        )
     labels = as_array(y, "y")
     if labels.ndim != 1 or len(labels) == 0:
         raise InvalidDataError(
@@ -151,7 +160,8 @@ def score_rows(
     if proba is None:
         if score is None or predicted is None:
             raise InvalidParameterError(
-                f"{owner} needs `proba`, or `score` and `predicted` with proba=None."
+                f"{owner} needs `proba`, or `score` and `predicted` with proba=None, or `score` "
+                "and `correct` alone."
             )
         answers = as_array(predicted, "predicted")
         check_length("predicted", answers, len(labels), owner)
@@ -177,18 +187,69 @@ def score_rows(
     if score is None and top_probability is not None:
         scores = top_probability
     else:
-        scores = as_array(score, "score")
-        check_length("score", scores, len(labels), owner)
-        if scores.dtype.kind not in "biuf":
-            raise InvalidDataError(f"`score` of {owner} must hold numbers; got {scores.dtype}.")
-        scores = scores.astype(np.float64)
-    check_finite("score", scores, owner)
+        scores = _check_score(score, len(labels), owner)
     lowest = 0.0 if score is None else -np.inf
     unknown = labels < 0 if classes is not None else np.zeros(0, bool)
     strangers = unknown if unknown.any() else None
     return ScoredRows(
         scores, answers != labels, lowest, top_probability, labels, answers, strangers
     )
+
+
+def _answered_rows(score: Any, correct: Any, others: dict[str, Any], owner: str) -> ScoredRows:
+    """Return rows of answers that are right or wrong, whatever they are."""
+    for name, value in others.items():
+        if value is not None:
+            raise InvalidParameterError(
+                f"{owner} takes `correct` with `score` alone: it already says which answers are "
+                f"right. Leave out `{name}`, or `correct`."
+            )
+    if score is None:
+        raise InvalidParameterError(
+            f"{owner} needs a `score` beside `correct`: how sure each answer is, larger for surer."
+        )
+    right = check_correct(correct, owner)
+    return ScoredRows(_check_score(score, len(right), owner), ~right, -np.inf)
+
+
+def check_correct(correct: Any, owner: str) -> NDArray[np.bool_]:
+    """Return which answers are right: true and false, or 1 and 0.
+
+    Examples
+    --------
+    >>> from reliablenet.certificate.scored import check_correct
+    >>> check_correct([1, 0.0, True], "certify").tolist()
+    [True, False, True]
+    >>> check_correct([1, 0.5], "certify")
+    Traceback (most recent call last):
+        ...
+    reliablenet.errors.InvalidDataError: `correct` of certify must hold true or false (or 1 and 0) for
+    each answer; got 0.5 in row 1. Decide for each row whether its answer counts as right.
+    """
+    values = as_array(correct, "correct")
+    if values.ndim != 1 or len(values) == 0:
+        raise InvalidDataError(
+            f"`correct` of {owner} must be a non-empty vector; got shape {values.shape}."
+        )
+    if values.dtype.kind == "b":
+        return values.astype(np.bool_)
+    if values.dtype.kind in "iuf":
+        plain = (values == 0) | (values == 1)
+    else:  # gaps of a nullable column, or texts
+        plain = np.array([is_verdict(value) for value in values.tolist()])
+    if not plain.all():
+        row = int(plain.argmin())
+        raise InvalidDataError(
+            f"`correct` of {owner} must hold true or false (or 1 and 0) for each answer; got "
+            f"{values.tolist()[row]!r} in row {row}. Decide for each row whether its answer counts as "
+            "right."
+        )
+    return values.astype(np.bool_)
+
+
+def is_verdict(value: Any) -> bool:
+    """Tell whether a value says that an answer is right or wrong."""
+    return isinstance(value, bool | np.bool_) or (is_real(value) and value in (0, 1))
 
 
 def proba_rows(
@@ -257,10 +318,21 @@ def top_entries(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArra
     return table[np.arange(len(table)), column], column
 
 
+def _check_score(score: Any, n: int, owner: str) -> NDArray[np.float64]:
+    """Return scores as float64, one for each row, or say what is wrong."""
+    scores = as_array(score, "score")
+    check_length("score", scores, n, owner)
+    if scores.dtype.kind not in "biuf":
+        raise InvalidDataError(f"`score` of {owner} must hold numbers; got {scores.dtype}.")
+    scores = scores.astype(np.float64)
+    check_finite("score", scores, owner)
+    return scores
+
+
 def check_length(name: str, values: NDArray[Any], n: int, owner: str) -> None:
     """Raise unless the values are a vector with one entry for each label."""
     if values.shape != (n,):
         raise InvalidDataError(
-            f"`{name}` of {owner} must have one entry for each of the {n} labels; "
+            f"`{name}` of {owner} must have one entry for each of the {n} rows; "
             f"got shape {values.shape}."
         )

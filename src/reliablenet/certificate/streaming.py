@@ -66,7 +66,7 @@ def certify_batches(
     """
     owner = "certify_batches"
     alpha, rho = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
-    check_threshold_value(threshold, owner)
+    threshold = check_threshold_value(threshold, owner)
     count, draw = Count(), OneRowEach()
     for rows in batches:
         if rows.group is not None:

@@ -13,14 +13,15 @@ from reliablenet.certificate.scored import ScoredRows, score_rows
 
 
 def certify(
-    proba: Any,
-    y: Any,
-    threshold: float,
+    proba: Any = None,
+    y: Any = None,
+    threshold: float | None = None,
     alpha: float = 0.05,
     rho: float = 0.05,
     *,
     score: Any = None,
     predicted: Any = None,
+    correct: Any = None,
     classes: Any = None,
     groups: Any = None,
     random_state: int = 0,
@@ -32,19 +33,23 @@ def certify(
 
     Parameters
     ----------
-    proba : array-like of shape (n, K), or None
+    proba : array-like of shape (n, K), optional
         Class probabilities; the largest is the score, its column the prediction.
-    y : array-like of shape (n,)
+    y : array-like of shape (n,), optional
         True labels: column numbers, or members of ``classes``. A label that is none of ``classes``
         counts as wrong, and a warning says how many there are.
     threshold : float
-        The rule accepts a row whose score is at or above it.
+        The rule accepts a row whose score is at or above it. Must be given.
     alpha, rho : float in (0, 1)
         Budget and allowed failure probability.
     score : array-like of shape (n,), optional
-        Acceptance score where it is not the top probability.
+        Acceptance score where it is not the top probability; larger means surer. A score for
+        which less is better is given with its sign turned.
     predicted : array-like of shape (n,), optional
-        Predicted labels, with ``proba=None``.
+        Predicted labels, without ``proba``.
+    correct : array-like of shape (n,), optional
+        Which answers are right, true or false (1 or 0), with ``score`` alone: for whatever can be
+        judged right or wrong, such as texts of a language model, rankings or people's answers.
     classes : array-like of shape (K,), optional
         Labels of the columns of ``proba``.
     groups : array-like of shape (n,), optional
@@ -66,28 +71,37 @@ def certify(
     >>> c = certify(proba, np.arange(100) > 0, threshold=0.9, alpha=0.05, classes=[False, True])
     >>> c.certified, c.errors, c.n
     (True, 1, 100)
+
+    Any answers that are right or wrong:
+
+    >>> c = certify(score=np.linspace(-9, 0, 100), correct=np.arange(100) > 0, threshold=-5)
+    >>> c.certified, c.errors, c.accepted
+    (True, 0, 56)
     """
     owner = "certify"
     alpha, rho = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
-    rows = score_rows(proba, y, score=score, predicted=predicted, classes=classes, owner=owner)
-    check_threshold_value(threshold, owner)
-    if score is None and not (0.0 <= threshold <= 1.0 or threshold == math.inf):
+    rows = score_rows(
+        proba, y, score=score, predicted=predicted, correct=correct, classes=classes, owner=owner
+    )
+    threshold = check_threshold_value(threshold, owner)
+    if rows.lowest == 0.0 and not (0.0 <= threshold <= 1.0 or threshold == math.inf):
         raise parameter_error(
             "threshold", owner, "lie in [0, 1], as the score is a probability", threshold
         )
     rows, unit = _drawn(rows, groups, random_state, owner)
     warn_of_labels(rows)
-    return judge(rows, alpha, rho, float(threshold), unit=unit)
+    return judge(rows, alpha, rho, threshold, unit=unit)
 
 
 def certified_threshold(
-    proba: Any,
-    y: Any,
+    proba: Any = None,
+    y: Any = None,
     alpha: float = 0.05,
     rho: float = 0.05,
     *,
     score: Any = None,
     predicted: Any = None,
+    correct: Any = None,
     classes: Any = None,
     groups: Any = None,
     random_state: int = 0,
@@ -100,7 +114,7 @@ def certified_threshold(
 
     Parameters
     ----------
-    proba, y, score, predicted, classes, groups, random_state
+    proba, y, score, predicted, correct, classes, groups, random_state
         As for `certify`.
     alpha, rho : float in (0, 1)
 
@@ -123,16 +137,19 @@ def certified_threshold(
     """
     owner = "certified_threshold"
     alpha, rho = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
-    rows = score_rows(proba, y, score=score, predicted=predicted, classes=classes, owner=owner)
+    rows = score_rows(
+        proba, y, score=score, predicted=predicted, correct=correct, classes=classes, owner=owner
+    )
     rows, unit = _drawn(rows, groups, random_state, owner)
     warn_of_labels(rows)
     return judge(rows, alpha, rho, unit=unit)
 
 
-def check_threshold_value(threshold: Any, owner: str) -> None:
-    """Raise unless a threshold is a number that scores can be compared with."""
+def check_threshold_value(threshold: Any, owner: str) -> float:
+    """Return a threshold as a float if scores can be compared with it."""
     if not is_real(threshold) or math.isnan(threshold):
         raise parameter_error("threshold", owner, "be a number", threshold)
+    return float(threshold)
 
 
 def _drawn(rows: ScoredRows, groups: Any, seed: int, owner: str) -> tuple[ScoredRows, Unit]:
@@ -144,19 +161,20 @@ def _drawn(rows: ScoredRows, groups: Any, seed: int, owner: str) -> tuple[Scored
 
 
 def jcw_threshold(
-    proba: Any,
-    y: Any,
+    proba: Any = None,
+    y: Any = None,
     alpha: float = 0.05,
     *,
     score: Any = None,
     predicted: Any = None,
+    correct: Any = None,
     classes: Any = None,
 ) -> float:
     """Return the most permissive threshold whose observed JCW is at most alpha; no certificate.
 
     Parameters
     ----------
-    proba, y, score, predicted, classes
+    proba, y, score, predicted, correct, classes
         As for `certify`; rows of a selection fold.
     alpha : float in (0, 1)
 
@@ -175,18 +193,25 @@ def jcw_threshold(
     """
     alpha = check_fraction("alpha", alpha, "jcw_threshold")
     rows = score_rows(
-        proba, y, score=score, predicted=predicted, classes=classes, owner="jcw_threshold"
+        proba,
+        y,
+        score=score,
+        predicted=predicted,
+        correct=correct,
+        classes=classes,
+        owner="jcw_threshold",
     )
     return midway(rows, _largest_count(alpha, rows.n))
 
 
 def conformal_threshold(
-    proba: Any,
-    y: Any,
+    proba: Any = None,
+    y: Any = None,
     alpha: float = 0.05,
     *,
     score: Any = None,
     predicted: Any = None,
+    correct: Any = None,
     classes: Any = None,
 ) -> float:
     """Return the conformal risk control threshold: the expectation of JCW is at most alpha.
@@ -197,7 +222,7 @@ def conformal_threshold(
 
     Parameters
     ----------
-    proba, y, score, predicted, classes
+    proba, y, score, predicted, correct, classes
         As for `certify`.
     alpha : float in (0, 1)
 
@@ -217,7 +242,13 @@ def conformal_threshold(
     """
     alpha = check_fraction("alpha", alpha, "conformal_threshold")
     rows = score_rows(
-        proba, y, score=score, predicted=predicted, classes=classes, owner="conformal_threshold"
+        proba,
+        y,
+        score=score,
+        predicted=predicted,
+        correct=correct,
+        classes=classes,
+        owner="conformal_threshold",
     )
     most = _largest_count(alpha, rows.n + 1) - 1  # (K + 1) / (n + 1) <= alpha
     if most < 0:

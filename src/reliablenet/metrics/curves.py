@@ -150,13 +150,19 @@ class JCWCurve:
 
 
 def risk_coverage_curve(
-    proba: Any, y: Any = None, *, score: Any = None, predicted: Any = None, classes: Any = None
+    proba: Any = None,
+    y: Any = None,
+    *,
+    score: Any = None,
+    predicted: Any = None,
+    correct: Any = None,
+    classes: Any = None,
 ) -> RiskCoverageCurve:
     """Return the error rate of the accepted rows at every coverage that a threshold can reach.
 
     Parameters
     ----------
-    proba, y, score, predicted, classes
+    proba, y, score, predicted, correct, classes
         As for `reliablenet.certify`; or rows scored before (`ScoredRows`) alone.
 
     Returns
@@ -178,7 +184,13 @@ def risk_coverage_curve(
     0.208
     """
     rows = score_rows(
-        proba, y, score=score, predicted=predicted, classes=classes, owner="risk_coverage_curve"
+        proba,
+        y,
+        score=score,
+        predicted=predicted,
+        correct=correct,
+        classes=classes,
+        owner="risk_coverage_curve",
     )
     order = falling_order(rows.score)
     score, wrong = rows.score[order], rows.wrong[order]
@@ -196,12 +208,13 @@ def risk_coverage_curve(
 
 
 def jcw_curve(
-    proba: Any,
+    proba: Any = None,
     y: Any = None,
     *,
     alpha: float | None = None,
     score: Any = None,
     predicted: Any = None,
+    correct: Any = None,
     classes: Any = None,
 ) -> JCWCurve:
     """Return the share of rows accepted and wrong at every threshold that makes a difference.
@@ -210,7 +223,7 @@ def jcw_curve(
 
     Parameters
     ----------
-    proba, y, score, predicted, classes
+    proba, y, score, predicted, correct, classes
         As for `reliablenet.certify`; or rows scored before (`ScoredRows`) alone.
     alpha : float in (0, 1), optional
         Budget for JCW, drawn by `JCWCurve.plot`.
@@ -232,7 +245,13 @@ def jcw_curve(
     """
     budget = math.nan if alpha is None else check_fraction("alpha", alpha, "jcw_curve")
     rows = score_rows(
-        proba, y, score=score, predicted=predicted, classes=classes, owner="jcw_curve"
+        proba,
+        y,
+        score=score,
+        predicted=predicted,
+        correct=correct,
+        classes=classes,
+        owner="jcw_curve",
     )
     order = falling_order(rows.score)
     counts = _count(rows.score[order], rows.wrong[order])
