@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 from matplotlib.figure import Figure
 
-from reliablenet._colours import COLOURS
+from reliablenet._drawing import COLOURS
 from reliablenet.certificate import certify
 from reliablenet.certificate.scored import ScoredRows, score_rows
 from reliablenet.errors import InvalidDataError, InvalidParameterError, MissingExtraError

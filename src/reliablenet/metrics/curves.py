@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reliablenet._checks import check_fraction
-from reliablenet._colours import COLOURS
+from reliablenet._drawing import COLOURS, new_figure
 from reliablenet._renamed import renamed_method
 from reliablenet.certificate.scored import score_rows
-from reliablenet.errors import MissingExtraError
 from reliablenet.metrics.measures import falling_order, ranked_areas
 
 if TYPE_CHECKING:
@@ -282,14 +281,8 @@ def _frame(curve: object, *columns: str) -> pd.DataFrame:
 
 
 def _new_axes(owner: str, panels: int = 1) -> list[Any]:
-    """Return the panels of a new figure, one below the other, without pyplot and its back ends."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError(
-            f"{owner}.plot needs matplotlib: pip install 'reliablenet[report]'"
-        ) from error
-    figure = Figure(figsize=(6, 2 + 2 * panels), layout="constrained")
+    """Return the panels of a new figure, one below the other."""
+    figure = new_figure(f"{owner}.plot", (6, 2 + 2 * panels))
     column = list(figure.subplots(panels, 1, sharex=True, squeeze=False)[:, 0])
     for axes in column:
         axes.set_prop_cycle(color=COLOURS)
