@@ -21,6 +21,10 @@ class ModelFileError(ReliableNetError, ValueError):
     """A model or checkpoint file is damaged, foreign, or holds what we refuse to load."""
 
 
+class DecisionLogError(ReliableNetError, OSError):
+    """A decision log cannot be read or written; nothing was recorded."""
+
+
 class TrainingDivergedError(ReliableNetError, ArithmeticError):
     """Training produced a loss or weights that are not finite; no model was kept."""
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import reliablenet as rn
+from reliablenet.certificate.judgement import judge
 from reliablenet.certificate.scored import ScoredRows
-from reliablenet.certificate.threshold import judge
 from studies.guarantees.validity import largest_certifiable
 from studies.runner import Block, Study
 

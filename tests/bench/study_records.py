@@ -8,6 +8,15 @@ from reliablenet.bench import METHODS, Plan, Profile, Store
 from reliablenet.certificate import Certificate
 
 PROFILE = Profile("mine", {"adult": Plan("adult"), "unsw_nb15": Plan("unsw_nb15")}, seeds=(0, 37))
+TINY_FILE = """\
+name = "tiny"
+extends = "smoke"
+only = true
+seeds = [0]
+[plans.synthetic_band]
+epochs = 2
+max_stages = 1
+"""
 
 
 def record(method: str, seed: int, errors: int, accepted: int, accuracy: float = 0.8) -> dict:

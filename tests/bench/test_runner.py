@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from study_records import TINY_FILE
 
 from reliablenet.bench import Plan, Point, Profile, Store, load_profile, pending_jobs, run_jobs
 from reliablenet.bench.methods import METHODS, study_methods
@@ -30,15 +31,6 @@ TINY = Profile(
     },
     seeds=(0,),
 )
-FILE = """
-name = "tiny"
-extends = "smoke"
-only = true
-seeds = [0]
-[plans.synthetic_band]
-epochs = 2
-max_stages = 1
-"""
 
 
 def contents(folder: Path) -> dict[str, object]:
@@ -171,7 +163,7 @@ def test_unknown_names(choice, message, tmp_path) -> None:
 
 def bench(folder: Path, *options: str, **settings: str) -> subprocess.Popen[bytes]:
     profile = folder / "tiny.toml"
-    profile.write_text(FILE)
+    profile.write_text(TINY_FILE)
     command = ["-m", "reliablenet", "bench", "run", "--profile", str(profile)]
     return subprocess.Popen(
         [sys.executable, *command, "--results", str(folder), *options],

@@ -12,9 +12,9 @@ from hypothesis import given, strategies as st
 from scipy.stats import beta
 
 from reliablenet.certificate import Certificate, Provenance, certify, clopper_pearson_upper
+from reliablenet.certificate.judgement import judge
 from reliablenet.certificate.record import _digest
 from reliablenet.certificate.scored import ScoredRows
-from reliablenet.certificate.threshold import judge
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 

@@ -9,12 +9,8 @@ import pandas as pd
 import pytest
 import torch
 
-from reliablenet.certificate.scored import (
-    class_indices,
-    column_indices,
-    score_rows,
-    top_entries,
-)
+from reliablenet.certificate.labels import class_indices, column_indices
+from reliablenet.certificate.scored import score_rows, top_entries
 from reliablenet.errors import InvalidDataError, InvalidParameterError, LabelWarning
 
 PROBA = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.5, 0.25, 0.25]])
@@ -289,7 +285,7 @@ def test_no_rows_are_refused():
     ],
 )
 def test_the_argument_of_the_wrong_length_is_named(name, arguments):
-    text = f"`{name}` of certify must have one entry for each of the 4 labels; got shape"
+    text = f"`{name}` of certify must have one entry for each of the 4 rows; got shape"
     with pytest.raises(InvalidDataError, match=text):
         reduce(**arguments)
 
@@ -376,7 +372,7 @@ def test_predicted_beside_proba_is_refused():
         ),
         (
             lambda: reduce(np.empty((0, 3))),
-            "`proba` of certify must have one entry for each of the 4 labels; got shape (0,).",
+            "`proba` of certify must have one entry for each of the 4 rows; got shape (0,).",
         ),
     ],
 )

@@ -12,18 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from study_records import TINY_FILE
 
 from reliablenet.datasets import SyntheticBand
-
-PROFILE = """
-name = "tiny"
-extends = "smoke"
-only = true
-seeds = [0]
-[plans.synthetic_band]
-epochs = 2
-max_stages = 1
-"""
 
 
 class Command:
@@ -122,7 +113,7 @@ def tables(tmp_path_factory) -> Path:
         (folder / f"{name}-rows.csv").write_text(
             "\n".join(line.rsplit(",", 1)[0] for line in lines) + "\n"
         )
-    (folder / "tiny.toml").write_text(PROFILE)
+    (folder / "tiny.toml").write_text(TINY_FILE)
     return folder
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from study_records import TINY_FILE
 
 from reliablenet.bench import load_profile, pending_jobs, run_jobs
 
@@ -24,15 +25,7 @@ from reliablenet.cli.app import main
 if __name__ == "__main__":
     main()
 """
-ENDLESS = """
-name = "tiny"
-extends = "smoke"
-only = true
-seeds = [0]
-[plans.synthetic_band]
-epochs = 2
-max_stages = 1
-[plans.endless]
+ENDLESS = f"""{TINY_FILE}[plans.endless]
 dataset = "synthetic_band"
 epochs = 1000000
 """

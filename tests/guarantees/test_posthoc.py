@@ -14,22 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import expit, logit
-from sklearn.base import BaseEstimator, ClassifierMixin
 
 import reliablenet as rn
+from studies.guarantees.voids import Fixed
 
 DRAWS, ALPHA, RHO = 800, 0.05, 0.1
-
-
-class Fixed(ClassifierMixin, BaseEstimator):
-    """Rows are the probabilities; training teaches it nothing."""
-
-    def fit(self, X: Any, y: Any) -> Fixed:
-        self.classes_ = np.array([0, 1])
-        return self
-
-    def predict_proba(self, X: Any) -> Any:
-        return X
 
 
 FITTED = Fixed().fit(None, None)

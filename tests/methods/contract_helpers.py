@@ -14,6 +14,12 @@ from reliablenet.methods import ledger
 
 QUICK = rn.training.Schedule(warmup_epochs=3, epochs_per_stage=2, max_stages=2)
 ABSTAINING = (rn.SelectiveNetClassifier, rn.DeepGamblersClassifier)  # they learn their own score
+RULES = [
+    rn.CertifiedThreshold,
+    rn.ConfidenceThreshold,
+    rn.ConformalRiskControl,
+    rn.TemperatureScaling,
+]
 NETWORKS = (rn.ReliableClassifier, rn.ERMClassifier, *ABSTAINING)
 EXPECTED_WARNINGS = (
     rn.errors.ConstraintWarning,

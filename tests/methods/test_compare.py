@@ -17,8 +17,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.validation import check_is_fitted
 
 import reliablenet as rn
+from reliablenet.certificate.judgement import judge
 from reliablenet.certificate.scored import score_rows
-from reliablenet.certificate.threshold import judge
 from reliablenet.datasets import SyntheticBand
 from reliablenet.methods.comparison_run import default_methods
 from reliablenet.methods.shared_fits import selection_rows

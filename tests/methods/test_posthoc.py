@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contract_helpers import certify_again, fit_quietly
+from contract_helpers import RULES, certify_again, fit_quietly
 from hypothesis import given, settings, strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -22,12 +22,6 @@ from reliablenet.tables import Fold
 # Folds made of a few probabilities hold the same rows again and again.
 pytestmark = pytest.mark.filterwarnings("ignore:.* are copies of:reliablenet.errors.FoldWarning")
 
-RULES = [
-    rn.CertifiedThreshold,
-    rn.ConfidenceThreshold,
-    rn.ConformalRiskControl,
-    rn.TemperatureScaling,
-]
 every_rule = pytest.mark.parametrize("rule", RULES)
 acting = pytest.mark.parametrize("rule", [rn.ConfidenceThreshold, rn.ConformalRiskControl])
 careful = pytest.mark.parametrize("rule", [rn.CertifiedThreshold, rn.TemperatureScaling])

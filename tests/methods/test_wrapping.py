@@ -11,7 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from contract_helpers import EXPECTED_WARNINGS, certify_again, fit_quietly, frame_of, quick
+from contract_helpers import (
+    EXPECTED_WARNINGS,
+    RULES,
+    certify_again,
+    fit_quietly,
+    frame_of,
+    quick,
+)
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -40,12 +47,6 @@ from reliablenet.tables import Fold
 from reliablenet.tables.fold_sizes import fold_counts, holdout_counts
 from reliablenet.tables.folds import cut_parts
 
-RULES = [
-    rn.CertifiedThreshold,
-    rn.ConfidenceThreshold,
-    rn.ConformalRiskControl,
-    rn.TemperatureScaling,
-]
 every_rule = pytest.mark.parametrize("rule", RULES)
 fitted_or_not = pytest.mark.parametrize("fitted", [False, True], ids=["unfitted", "fitted"])
 

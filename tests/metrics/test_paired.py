@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from reliablenet.certificate import certified_threshold
+from reliablenet.certificate.judgement import judge
 from reliablenet.certificate.scored import ScoredRows
-from reliablenet.certificate.threshold import judge
 from reliablenet.metrics import paired
 from reliablenet.metrics.paired import (
     CLEAR,

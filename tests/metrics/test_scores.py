@@ -122,12 +122,12 @@ def test_tensors_and_lists_are_as_good_as_arrays():
         ),
         (
             {"accepted": [True] * 3},
-            "`accepted` of evaluate .* each of the 4 labels; got shape \\(3,\\)",
+            "`accepted` of evaluate .* each of the 4 rows; got shape \\(3,\\)",
         ),
-        ({"score": [1.0, 2.0]}, r"`score` of evaluate .* each of the 4 labels; got shape \(2,\)"),
+        ({"score": [1.0, 2.0]}, r"`score` of evaluate .* each of the 4 rows; got shape \(2,\)"),
         (
             {"proba": PROBA[:2]},
-            r"`proba` of evaluate .* each of the 4 labels; got shape \(2,\)",
+            r"`proba` of evaluate .* each of the 4 rows; got shape \(2,\)",
         ),
         ({"proba": PROBA * 2}, "`proba` of evaluate must lie in .0, 1.*softmax"),
         ({"proba": PROBA / 2}, "`proba` of evaluate must sum to 1; row 0 sums to 0.5"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import reliablenet as rn
-from reliablenet.certificate.threshold import judge
+from reliablenet.certificate.judgement import judge
 from reliablenet.report import benchmark_page, comparison_page, model_page, text, write_page
 from reliablenet.report.operating import OperatingPoints, operating_points
 

@@ -9,9 +9,9 @@ import sys
 import textwrap
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 import torch
+from run_pairs import KilledError, assert_same_run, killer
 from safetensors.torch import save, save_file
 from torch import nn
 
@@ -26,30 +26,6 @@ SETTINGS = {
     "optimisation": Optimisation(batch_size=128, learning_rate=5e-3),
     "seed": 3,
 }
-
-
-class KilledError(Exception):
-    pass
-
-
-def killer(epoch):
-    def after_epoch(history):
-        if len(history.records) == epoch:
-            raise KilledError
-        return False
-
-    return after_epoch
-
-
-def assert_same_run(one, network, other, twin):
-    pd.testing.assert_frame_equal(one.to_frame(), other.to_frame(), check_exact=True)
-    assert (one.threshold, one.chosen_epoch, one.stopped) == (
-        other.threshold,
-        other.chosen_epoch,
-        other.stopped,
-    )
-    for name, tensor in network.state_dict().items():
-        assert torch.equal(tensor, twin.state_dict()[name]), name
 
 
 @pytest.fixture

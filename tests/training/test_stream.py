@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
+from run_pairs import KilledError, assert_same_run, killer
 from torch.utils.data import (
     DataLoader,
     Dataset,
@@ -41,23 +41,6 @@ class InTheOrderOfRows:
         for _ in range(self.epoch):
             order = torch.randperm(self.n, generator=generator)
         yield from (part.tolist() for part in order.split(self.size))
-
-
-def assert_same_run(one, network, other, twin, but_for=()):
-    """Compare to the bit, but for columns of the history that are added up in another order."""
-    exact = one.to_frame().drop(columns=list(but_for))
-    pd.testing.assert_frame_equal(
-        exact, other.to_frame().drop(columns=list(but_for)), check_exact=True
-    )
-    for name in but_for:
-        np.testing.assert_allclose(one.to_frame()[name], other.to_frame()[name], rtol=1e-6)
-    assert (one.threshold, one.chosen_epoch, one.stopped) == (
-        other.threshold,
-        other.chosen_epoch,
-        other.stopped,
-    )
-    for name, tensor in network.state_dict().items():
-        assert torch.equal(tensor, twin.state_dict()[name]), name
 
 
 # The same training
@@ -114,19 +97,6 @@ def test_the_bracket_is_measured_over_all_rows_in_pieces(folds, new_network):
 # Resuming
 
 
-class KilledError(Exception):
-    pass
-
-
-def kill_after(epoch):
-    def after_epoch(history):
-        if len(history.records) == epoch:
-            raise KilledError
-        return False
-
-    return after_epoch
-
-
 def shuffling(rows, kind: str) -> DataLoader:
     """A fresh loader, as a new process would build it."""
     data = TensorDataset(*rows)
@@ -149,7 +119,7 @@ def test_a_killed_run_goes_on_with_the_order_that_its_loader_would_have_drawn(
     story = {"checkpoint_file": tmp_path / "run.checkpoint"}
     rows = Stream(shuffling(folds[0], kind))
     with pytest.raises(KilledError):
-        train(new_network(0.3), rows, folds[1], **SETTINGS, **story, after_epoch=kill_after(epoch))
+        train(new_network(0.3), rows, folds[1], **SETTINGS, **story, after_epoch=killer(epoch))
     torch.manual_seed(99)  # whatever the new process has drawn so far
     rows = Stream(shuffling(folds[0], kind))
     again = train(resumed, rows, folds[1], **SETTINGS, **story)

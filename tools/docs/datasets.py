@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
-from reliablenet._colours import COLOURS
+from reliablenet._drawing import COLOURS
 from reliablenet.datasets import Dataset, SyntheticBand, load_dataset
 from reliablenet.datasets.cifar10 import CLASSES
 from reliablenet.tables import Fold

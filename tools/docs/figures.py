@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import reliablenet as rn
-from reliablenet._colours import COLOURS
+from reliablenet._drawing import COLOURS
 from reliablenet.bench import Store, load_profile
 from reliablenet.bench.methods import METHODS, Point
 from reliablenet.bench.results import results_frame

@@ -26,8 +26,9 @@ from reliablenet.bench.methods import Method, Point, Training
 from reliablenet.bench.profiles import Plan
 from reliablenet.bench.store import GRID, Curves, Record, settings_hash
 from reliablenet.certificate import Certificate
-from reliablenet.certificate.scored import ScoredRows, known_indices
-from reliablenet.certificate.threshold import judge
+from reliablenet.certificate.judgement import judge
+from reliablenet.certificate.labels import known_indices
+from reliablenet.certificate.scored import ScoredRows
 from reliablenet.datasets import Dataset, load_dataset
 from reliablenet.errors import InvalidParameterError
 from reliablenet.methods import SelectiveClassifier

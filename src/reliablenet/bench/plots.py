@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from reliablenet._drawing import new_figure
 from reliablenet.bench.methods import find_method
 from reliablenet.bench.profiles import Plan, Profile
-from reliablenet.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -91,13 +91,7 @@ def new_panels(
     -------
     Figure, array of Axes of shape (rows, columns)
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError(
-            "Figures of the study need matplotlib: pip install 'reliablenet[report]'"
-        ) from error
-    figure = Figure(figsize=size, layout="constrained")
+    figure = new_figure("A figure of the study", size)
     panels = figure.subplots(rows, columns, squeeze=False, **settings)
     for axes in panels.flat:
         axes.spines[["top", "right"]].set_visible(False)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reliablenet._checks import as_array, check_finite
-from reliablenet._warn import warn_user
-from reliablenet.errors import InvalidDataError, InvalidParameterError, LabelWarning
+from reliablenet._checks import as_array, check_finite, is_real
+from reliablenet.certificate.labels import (
+    check_spelling,
+    class_indices,
+    column_indices,
+    known_indices,
+)
+from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 SUM_TOLERANCE = 1e-3  # float16 probabilities of many classes are off by a few 1e-4
 
@@ -127,6 +132,7 @@ def score_rows(
     *,
     score: Any = None,
     predicted: Any = None,
+    correct: Any = None,
     classes: Any = None,
     owner: str,
 ) -> ScoredRows:
@@ -134,17 +140,25 @@ def score_rows(
 
     Either ``proba`` (its top entry is the score, its argmax the prediction), or ``proba=None``
     with ``score`` and ``predicted``. A ``score`` beside ``proba`` replaces the top entry only.
-    Rows that are scored already are returned as they are.
+    Or ``score`` and ``correct`` alone, where answers are no labels. Rows that are scored already
+    are returned as they are.
 
     A label that is none of ``classes`` belongs to a class that the model does not know: whatever it
     predicts is wrong, and a `LabelWarning` says of how many rows that is true.
     """
     if isinstance(proba, ScoredRows):
-        if any(given is not None for given in (y, score, predicted, classes)):
+        if any(given is not None for given in (y, score, predicted, correct, classes)):
             raise InvalidParameterError(
                 f"{owner} takes scored rows alone, without `y`: they already hold the truth."
             )
         return proba
+    if correct is not None:
+        others = {"proba": proba, "y": y, "predicted": predicted, "classes": classes}
+        return _answered_rows(score, correct, others, owner)
+    if y is None:
+        raise InvalidParameterError(
+            f"{owner} needs the truth of each row: `y`, or `correct` with `score`."
+        )
     labels = as_array(y, "y")
     if labels.ndim != 1 or len(labels) == 0:
         raise InvalidDataError(
@@ -154,7 +168,8 @@ def score_rows(
     if proba is None:
         if score is None or predicted is None:
             raise InvalidParameterError(
-                f"{owner} needs `proba`, or `score` and `predicted` with proba=None."
+                f"{owner} needs `proba`, or `score` and `predicted` with proba=None, or `score` "
+                "and `correct` alone."
             )
         answers = as_array(predicted, "predicted")
         check_length("predicted", answers, len(labels), owner)
@@ -180,18 +195,69 @@ def score_rows(
     if score is None and top_probability is not None:
         scores = top_probability
     else:
-        scores = as_array(score, "score")
-        check_length("score", scores, len(labels), owner)
-        if scores.dtype.kind not in "biuf":
-            raise InvalidDataError(f"`score` of {owner} must hold numbers; got {scores.dtype}.")
-        scores = scores.astype(np.float64)
-    check_finite("score", scores, owner)
+        scores = _check_score(score, len(labels), owner)
     lowest = 0.0 if score is None else -np.inf
     unknown = labels < 0 if classes is not None else np.zeros(0, bool)
     strangers = unknown if unknown.any() else None
     return ScoredRows(
         scores, answers != labels, lowest, top_probability, labels, answers, strangers
     )
+
+
+def _answered_rows(score: Any, correct: Any, others: dict[str, Any], owner: str) -> ScoredRows:
+    """Return rows of answers that are right or wrong, whatever they are."""
+    for name, value in others.items():
+        if value is not None:
+            raise InvalidParameterError(
+                f"{owner} takes `correct` with `score` alone: it already says which answers are "
+                f"right. Leave out `{name}`, or `correct`."
+            )
+    if score is None:
+        raise InvalidParameterError(
+            f"{owner} needs a `score` beside `correct`: how sure each answer is, larger for surer."
+        )
+    right = check_correct(correct, owner)
+    return ScoredRows(_check_score(score, len(right), owner), ~right, -np.inf)
+
+
+def check_correct(correct: Any, owner: str) -> NDArray[np.bool_]:
+    """Return which answers are right: true and false, or 1 and 0.
+
+    Examples
+    --------
+    >>> from reliablenet.certificate.scored import check_correct
+    >>> check_correct([1, 0.0, True], "certify").tolist()
+    [True, False, True]
+    >>> check_correct([1, 0.5], "certify")
+    Traceback (most recent call last):
+        ...
+    reliablenet.errors.InvalidDataError: `correct` of certify must hold true or false (or 1 and 0) for
+    each answer; got 0.5 in row 1. Decide for each row whether its answer counts as right.
+    """
+    values = as_array(correct, "correct")
+    if values.ndim != 1 or len(values) == 0:
+        raise InvalidDataError(
+            f"`correct` of {owner} must be a non-empty vector; got shape {values.shape}."
+        )
+    if values.dtype.kind == "b":
+        return values.astype(np.bool_)
+    if values.dtype.kind in "iuf":
+        plain = (values == 0) | (values == 1)
+    else:  # gaps of a nullable column, or texts
+        plain = np.array([is_verdict(value) for value in values.tolist()])
+    if not plain.all():
+        row = int(plain.argmin())
+        raise InvalidDataError(
+            f"`correct` of {owner} must hold true or false (or 1 and 0) for each answer; got "
+            f"{values.tolist()[row]!r} in row {row}. Decide for each row whether its answer counts as "
+            "right."
+        )
+    return values.astype(np.bool_)
+
+
+def is_verdict(value: Any) -> bool:
+    """Tell whether a value says that an answer is right or wrong."""
+    return isinstance(value, bool | np.bool_) or (is_real(value) and value in (0, 1))
 
 
 def proba_rows(
@@ -260,139 +326,21 @@ def top_entries(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArra
     return table[np.arange(len(table)), column], column
 
 
+def _check_score(score: Any, n: int, owner: str) -> NDArray[np.float64]:
+    """Return scores as float64, one for each row, or say what is wrong."""
+    scores = as_array(score, "score")
+    check_length("score", scores, n, owner)
+    if scores.dtype.kind not in "biuf":
+        raise InvalidDataError(f"`score` of {owner} must hold numbers; got {scores.dtype}.")
+    scores = scores.astype(np.float64)
+    check_finite("score", scores, owner)
+    return scores
+
+
 def check_length(name: str, values: NDArray[Any], n: int, owner: str) -> None:
     """Raise unless the values are a vector with one entry for each label."""
     if values.shape != (n,):
         raise InvalidDataError(
-            f"`{name}` of {owner} must have one entry for each of the {n} labels; "
+            f"`{name}` of {owner} must have one entry for each of the {n} rows; "
             f"got shape {values.shape}."
         )
-
-
-def column_indices(
-    labels: NDArray[Any], classes: Any, n_columns: int, owner: str
-) -> NDArray[np.intp]:
-    """Return the column of each label; without ``classes`` a label is the number of its column.
-
-    A label that is none of ``classes`` has the column -1. Without ``classes`` a number that is no
-    column is an error: it is more often a label of another kind than a class without a column.
-    """
-    numbers = classes is None and labels.dtype.kind in "iu"
-    if numbers and labels.min() >= 0 and labels.max() < n_columns:
-        return labels.astype(np.intp, copy=False)
-    if classes is None:
-        return class_indices(labels, np.arange(n_columns), owner)
-    names = as_array(classes, "classes")
-    if names.shape != (n_columns,):
-        raise InvalidDataError(
-            f"`classes` of {owner} must name the {n_columns} columns of `proba`; "
-            f"got {names.size} names."
-        )
-    return known_indices(labels, names, owner)
-
-
-def class_indices(
-    labels: NDArray[Any], classes: Any, owner: str, name: str = "y"
-) -> NDArray[np.intp]:
-    """Return the position of each label among ``classes``, or name the labels that are not there."""
-    names = _distinct(classes, owner)
-    index = find_places(labels, names)
-    unknown = index < 0
-    if unknown.any():
-        strangers = list(dict.fromkeys(labels[unknown].tolist()))
-        raise InvalidDataError(
-            f"`{name}` of {owner} holds labels that are not among the {len(names)} known classes: "
-            f"{_listed(strangers)}. Known: {_listed(names.tolist())}. Give the names of the classes, in "
-            "the order of the columns, with `classes=`."
-        )
-    return index
-
-
-def known_indices(
-    labels: NDArray[Any], classes: Any, owner: str, name: str = "y"
-) -> NDArray[np.intp]:
-    """Return the position of each label among ``classes``, -1 for a class that is not there.
-
-    Whatever the model predicts for such a row is wrong, and a warning says of how many that is true.
-    Labels that only differ from a known one in case or spaces, or of which none is known, are a
-    mistake in the table and not another class.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from reliablenet.certificate.scored import known_indices
-    >>> import warnings
-    >>> with warnings.catch_warnings(action="ignore"):
-    ...     known_indices(np.array(["cat", "dog", "cow"]), ["cat", "dog"], "certify")
-    array([ 0,  1, -1])
-    """
-    names = _distinct(classes, owner)
-    index = find_places(labels, names)
-    unknown = index < 0
-    if unknown.any():
-        strangers = list(dict.fromkeys(labels[unknown].tolist()))
-        if any(label is None or label != label for label in strangers):
-            raise InvalidDataError(
-                f"`{name}` of {owner} must hold the truth of every row; it is missing in row "
-                f"{next(i for i, label in enumerate(labels.tolist()) if label is None or label != label)}."
-            )
-        refuse_other_spelling(strangers, names.tolist(), owner, name)
-        if unknown.all():
-            raise InvalidDataError(
-                f"None of the labels in `{name}` of {owner} is among the {len(names)} known classes: "
-                f"got {_listed(strangers)}; known are {_listed(names.tolist())}."
-            )
-        warn_user(
-            f"{int(unknown.sum())} of {len(labels)} rows have a label that the model does not know "
-            f"({_listed(strangers)}): whatever it predicts for them is counted as wrong.",
-            LabelWarning,
-        )
-    return index
-
-
-def check_spelling(labels: NDArray[Any], answers: NDArray[Any], owner: str) -> None:
-    """Raise where labels and predictions are texts that only case or spaces keep apart."""
-    if labels.dtype.kind not in "OU":
-        return
-    true, said = set(labels.tolist()), set(answers.tolist())
-    refuse_other_spelling(true - said, said - true, owner, "y")
-
-
-def refuse_other_spelling(
-    strangers: Iterable[Any], known: Iterable[Any], owner: str, name: str
-) -> None:
-    """Raise if a label that is not known differs from a known one in case or spaces alone."""
-    plain = {label.strip().casefold(): label for label in known if isinstance(label, str)}
-    for label in strangers:
-        twin = plain.get(label.strip().casefold()) if isinstance(label, str) else None
-        if twin is not None:
-            raise InvalidDataError(
-                f"`{name}` of {owner} holds {label!r} where the predictions say {twin!r}: they differ "
-                "in case or spaces alone. Spell the labels alike."
-            )
-
-
-def _distinct(classes: Any, owner: str) -> NDArray[Any]:
-    names = as_array(classes, "classes")
-    if names.ndim != 1 or len(set(names.tolist())) != len(names):
-        raise InvalidDataError(
-            f"`classes` of {owner} must be distinct labels; got {names.tolist()}."
-        )
-    return names
-
-
-def _listed(values: list[Any], most: int = 10) -> str:
-    """Write labels, and how many more there are."""
-    shown = f"[{', '.join(map(repr, values[:most]))}]"
-    return shown if len(values) <= most else f"{shown} and {len(values) - most} more"
-
-
-def find_places(labels: NDArray[Any], names: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the place of each label among the names, -1 where it is not there."""
-    if labels.dtype.kind == names.dtype.kind and labels.dtype.kind in "iufU":
-        order = np.argsort(names)
-        place = np.searchsorted(names, labels, sorter=order).clip(max=len(names) - 1)
-        found = order[place]
-        return np.where(names[found] == labels, found, -1).astype(np.intp)
-    lookup = {name: position for position, name in enumerate(names.tolist())}
-    return np.array([lookup.get(label, -1) for label in labels.tolist()], dtype=np.intp)

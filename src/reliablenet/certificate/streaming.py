@@ -15,17 +15,17 @@ import numpy as np
 
 from reliablenet._checks import check_fraction
 from reliablenet.certificate.groups import OneRowEach
-from reliablenet.certificate.planning import largest_certifiable_errors
-from reliablenet.certificate.record import Certificate, Provenance
-from reliablenet.certificate.scored import ScoredRows
-from reliablenet.certificate.threshold import (
+from reliablenet.certificate.judgement import (
     Count,
-    check_threshold_value,
     first_excess_error,
     judge,
     midway,
     warn_of_labels,
 )
+from reliablenet.certificate.planning import largest_certifiable_errors
+from reliablenet.certificate.record import Certificate, Provenance
+from reliablenet.certificate.scored import ScoredRows
+from reliablenet.certificate.threshold import check_threshold_value
 from reliablenet.errors import InvalidDataError
 
 
@@ -66,7 +66,7 @@ def certify_batches(
     """
     owner = "certify_batches"
     alpha, rho = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
-    check_threshold_value(threshold, owner)
+    threshold = check_threshold_value(threshold, owner)
     count, draw = Count(), OneRowEach()
     for rows in batches:
         if rows.group is not None:

@@ -13,13 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from reliablenet._checks import check_finite
-from reliablenet.certificate.scored import (
-    ScoredRows,
-    check_proba,
-    find_places,
-    proba_rows,
-    refuse_other_spelling,
-)
+from reliablenet.certificate.labels import find_places, refuse_other_spelling
+from reliablenet.certificate.scored import ScoredRows, check_proba, proba_rows
 from reliablenet.errors import InvalidDataError
 from reliablenet.tables.files import read_batches
 from reliablenet.tables.target import group_names, label_texts, true_labels

@@ -11,7 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from reliablenet.certificate import Certificate, Provenance
-from reliablenet.certificate.scored import ScoredRows, find_places, refuse_other_spelling
+from reliablenet.certificate.labels import find_places, refuse_other_spelling
+from reliablenet.certificate.scored import ScoredRows
 from reliablenet.errors import DataFileError, InvalidDataError
 from reliablenet.methods.layers import find_encoder
 from reliablenet.methods.seen import RowWatch, model_hashes

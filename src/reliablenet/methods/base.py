@@ -1,7 +1,8 @@
-"""`SelectiveClassifier`: one fit from top to bottom, the same for every act-or-defer method.
+"""`SelectiveEstimator`: one fit from top to bottom, the same for every act-or-defer method.
 
 A method says how it is fitted on the training and selection folds and what scores it gives to rows; folds,
-threshold and certificate are written here, once, and what a fitted method answers in `decisions`.
+threshold and certificate are written here, once, what a fitted method answers in `decisions`, and what
+depends on the kind of `y` in `targets`.
 """
 
 from __future__ import annotations
@@ -17,12 +18,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 
-from reliablenet._checks import check_fraction, check_threshold, parameter_error
+from reliablenet._checks import check_fraction, parameter_error
 from reliablenet.certificate import Certificate, jcw_threshold
-from reliablenet.certificate.scored import class_indices
-from reliablenet.errors import InvalidDataError
 from reliablenet.methods.decisions import DecidingMixin, Outputs
 from reliablenet.methods.held_out import Evidence, HeldOut, warn_of_verdict
 from reliablenet.methods.inputs import (
@@ -33,24 +31,22 @@ from reliablenet.methods.inputs import (
     given_parts,
     make_folds,
     warn_of_copies,
-    warn_of_missing_classes,
     warn_of_pipeline,
 )
 from reliablenet.methods.layers import layers
 from reliablenet.methods.ledger import count_uses
 from reliablenet.methods.seen import SeenRows, check_fresh, fingerprint, model_hashes, see_folds
+from reliablenet.methods.targets import LABELS, Target, find_classes
 from reliablenet.modelfile import save_layers
-from reliablenet.modelfile.manifest import labels_from_plain, labels_to_plain
 from reliablenet.tables.fold_sizes import fold_counts
 from reliablenet.tables.folds import Fold
 
 
-class SelectiveClassifier(DecidingMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator, ABC):
-    """Base of every act-or-defer classifier.
+class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC):
+    """Base of every act-or-defer estimator.
 
     Attributes
     ----------
-    classes_ : array of shape (K,)
     threshold_ : float
         Rows with a score at or above it are accepted; ``inf`` where no certificate could be had.
     certificate_ : Certificate
@@ -133,7 +129,7 @@ class SelectiveClassifier(DecidingMixin, CallbackSupportMixin, ClassifierMixin, 
         check_fresh(self._fitted_before(), folds)
         if certification is None:
             warn_of_pipeline(self)
-        warn_of_missing_classes(folds, self.classes_)
+        self._target.warn_of_folds(self, folds)
         warn_of_copies(folds, self.alpha)
         self.fingerprint_ = fingerprint(X, y, *given_parts(selection, certification))
 
@@ -147,12 +143,10 @@ class SelectiveClassifier(DecidingMixin, CallbackSupportMixin, ClassifierMixin, 
     def _check_table(
         self, X: Any, y: Any, classes: NDArray[Any] | None = None
     ) -> tuple[Any, NDArray[Any]]:
-        """Check settings, rows and labels, and learn the classes unless they are known."""
+        """Check settings, rows and `y`, and learn of `y` what must be known."""
         self._check_settings()
         X = self._check_rows(X, y, reset=True)
-        labels = check_labels(X, y, "y")
-        check_classification_targets(labels)
-        self.classes_ = self._find_classes(labels) if classes is None else classes
+        labels = self._target.learn(self, check_labels(X, y, "y"), classes)
         if not isinstance(self.threshold, str):
             self._check_threshold(self.threshold)
         return X, labels
@@ -190,7 +184,7 @@ class SelectiveClassifier(DecidingMixin, CallbackSupportMixin, ClassifierMixin, 
         The certification fold stays with the wrapping method; alone, this one defers every row.
         """
         X, labels = self._check_table(train.X, train.y, classes)
-        rows = Fold(X, class_indices(labels, classes, "fit"))
+        rows = Fold(X, self._target.encode(self, labels, "fit"))
         chosen = selection  # there is none where nothing is chosen on it
         if len(selection):
             chosen = self._check_fold(selection, "selection")
@@ -204,7 +198,7 @@ class SelectiveClassifier(DecidingMixin, CallbackSupportMixin, ClassifierMixin, 
 
     @abstractmethod
     def _fit_folds(self, train: Fold, selection: Fold, seed: int, *, keep_selection: bool) -> None:
-        """Fit on rows whose labels are class indices; the certification fold is out of reach.
+        """Fit on rows whose `y` is encoded; the certification fold is out of reach.
 
         With ``keep_selection`` a rule still computes something on the selection fold: its rows may
         stop the training, and no weight may be fitted to them (docs/decisions/0020).
@@ -218,8 +212,7 @@ class SelectiveClassifier(DecidingMixin, CallbackSupportMixin, ClassifierMixin, 
 
     def _selection_threshold(self, selection: Fold) -> float:
         """Return the threshold that the selection fold suggests: the most permissive within alpha."""
-        outputs = self._outputs(selection.X)
-        return jcw_threshold(outputs.proba, selection.y, self.alpha, score=outputs.score)
+        return jcw_threshold(self._outputs(selection.X).scored(selection.y), None, self.alpha)
 
     def _needs_selection(self) -> bool:
         """Tell whether the rule computes something on the selection fold when training is over."""
@@ -259,26 +252,16 @@ class SelectiveClassifier(DecidingMixin, CallbackSupportMixin, ClassifierMixin, 
 
     def _check_threshold(self, threshold: float) -> None:
         """Raise on a threshold that no score can be compared with."""
-        check_threshold("threshold", threshold, type(self).__name__, len(self.classes_))
+        self._target.check_threshold(self, threshold)
 
     def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
         """Return rows as an array of floats or as the data frame they came in."""
         return check_rows(self, X, y, reset=reset)
 
     def _check_fold(self, pair: Any, name: str) -> Fold:
-        """Return a fold that a user gave, its labels as class indices."""
+        """Return a fold that a user gave, its `y` encoded."""
         X, labels, _ = check_pair(self, pair, name)
-        return Fold(X, class_indices(labels, self.classes_, f"the {name} fold"))
-
-    def _find_classes(self, labels: NDArray[Any]) -> NDArray[Any]:
-        """Return the classes in the order of the columns of the probabilities."""
-        classes: NDArray[Any] = np.unique(labels)
-        if len(classes) < 2:
-            raise InvalidDataError(
-                f"`y` of {type(self).__name__} must hold at least two classes; got 1 class: "
-                f"{classes.tolist()}."
-            )
-        return classes
+        return Fold(X, self._target.encode(self, labels, f"the {name} fold"))
 
     def _random(self) -> np.random.RandomState:
         """Return where the draws of a fit come from."""
@@ -294,7 +277,7 @@ class SelectiveClassifier(DecidingMixin, CallbackSupportMixin, ClassifierMixin, 
     def _learned(self) -> dict[str, Any]:
         names = getattr(self, "feature_names_in_", None)
         return {
-            "classes": labels_to_plain(self.classes_),
+            **self._target.learned(self),
             "n_features": getattr(self, "n_features_in_", None),
             "feature_names": None if names is None else [str(name) for name in names],
             "selection_threshold": str(self.selection_threshold_),  # may be inf, which JSON lacks
@@ -302,7 +285,7 @@ class SelectiveClassifier(DecidingMixin, CallbackSupportMixin, ClassifierMixin, 
         }
 
     def _relearn(self, learned: dict[str, Any]) -> None:
-        self.classes_ = labels_from_plain(learned["classes"])
+        self._target.relearn(self, learned)
         if learned["n_features"] is not None:
             self.n_features_in_ = learned["n_features"]
         if learned["feature_names"] is not None:
@@ -318,3 +301,22 @@ class SelectiveClassifier(DecidingMixin, CallbackSupportMixin, ClassifierMixin, 
         if self.seen_ is not None and certificate.provenance is not None:
             # the file's certificate counts among those of this process
             count_uses(self.seen_.certified, certificate.provenance.model)
+
+
+class SelectiveClassifier(ClassifierMixin, SelectiveEstimator):
+    """Base of every act-or-defer classifier.
+
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+    threshold_, certificate_, selection_threshold_, evidence_, fingerprint_, seen_
+        As for `SelectiveEstimator`.
+    """
+
+    @property
+    def _target(self) -> Target:
+        return LABELS
+
+    def _find_classes(self, labels: NDArray[Any]) -> NDArray[Any]:
+        """Return the classes in the order of the columns of the probabilities."""
+        return find_classes(labels, type(self).__name__)

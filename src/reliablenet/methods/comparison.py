@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from reliablenet._colours import COLOURS
+from reliablenet._drawing import COLOURS, new_figure
 from reliablenet._renamed import renamed_method
 from reliablenet.certificate import Certificate, Provenance, wording
-from reliablenet.certificate.threshold import judge
-from reliablenet.errors import InvalidDataError, MissingExtraError, ReliableNetError
+from reliablenet.certificate.judgement import judge
+from reliablenet.errors import InvalidDataError, ReliableNetError
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.choice import Choice
 from reliablenet.methods.method_result import (
@@ -332,14 +332,8 @@ class Comparison:
 
     def plot(self) -> Figure:
         """Draw certified throughput with its interval, and the risk-coverage curves."""
-        try:
-            from matplotlib.figure import Figure
-        except ImportError as error:
-            raise MissingExtraError(
-                "Comparison.plot needs matplotlib: pip install 'reliablenet[report]'"
-            ) from error
         results = list(self.results.values())
-        figure = Figure(figsize=(11, 1.8 + 0.32 * len(results)), layout="constrained")
+        figure = new_figure("Comparison.plot", (11, 1.8 + 0.32 * len(results)))
         left, right = figure.subplots(1, 2, width_ratios=(3, 2))
         places = np.arange(len(results))[::-1]
         for place, result in zip(places, results, strict=True):

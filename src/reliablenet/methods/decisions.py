@@ -13,10 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from reliablenet._checks import check_fraction, check_seed
 from reliablenet.certificate import Certificate
-from reliablenet.certificate.scored import ScoredRows, known_indices, proba_rows, top_entries
+from reliablenet.certificate.scored import ScoredRows, proba_rows, top_entries
 from reliablenet.methods.held_out import HeldOut
 from reliablenet.methods.inputs import check_labels
 from reliablenet.methods.seen import SeenRows, model_hashes
+from reliablenet.methods.targets import Target
 from reliablenet.metrics import Evaluation, evaluate
 
 
@@ -72,6 +73,11 @@ class DecidingMixin(ABC):
     threshold_: float
     certificate_: Certificate
     seen_: SeenRows | None = None
+
+    @property
+    @abstractmethod
+    def _target(self) -> Target:
+        """What `y` holds."""
 
     @abstractmethod
     def _outputs(self, X: Any) -> Outputs:
@@ -131,7 +137,8 @@ class DecidingMixin(ABC):
         ScoredRows
         """
         outputs, owner = self._checked_outputs(X), f"{type(self).__name__}.score_rows"
-        return outputs.scored(known_indices(check_labels(X, y, "y"), self.classes_, owner))
+        truth = self._target.encode_fresh(self, check_labels(X, y, "y"), owner)
+        return outputs.scored(truth)
 
     def certify(
         self,

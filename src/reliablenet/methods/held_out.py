@@ -15,9 +15,9 @@ from reliablenet._warn import warn_user
 from reliablenet.certificate import Certificate, Provenance
 from reliablenet.certificate.fingerprint import Fingerprint
 from reliablenet.certificate.groups import draw_places
+from reliablenet.certificate.judgement import judge, warn_of_labels
 from reliablenet.certificate.record import Unit
 from reliablenet.certificate.scored import ScoredRows
-from reliablenet.certificate.threshold import judge, warn_of_labels
 from reliablenet.certificate.wording import emptiness, threshold_text
 from reliablenet.errors import (
     EmptyCertificateWarning,

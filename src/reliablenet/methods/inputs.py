@@ -17,7 +17,6 @@ from reliablenet._checks import as_array, parameter_error
 from reliablenet._warn import warn_user
 from reliablenet.certificate.groups import draw_places
 from reliablenet.certificate.record import Unit
-from reliablenet.certificate.scored import class_indices, known_indices
 from reliablenet.errors import FoldWarning, InvalidDataError, ReuseWarning
 from reliablenet.tables.copies import count_copies
 from reliablenet.tables.folds import Fold, Folds, cut_parts
@@ -79,7 +78,7 @@ def check_labels(X: Any, y: Any, name: str) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class FitFolds:
-    """Folds whose labels are class indices, and what the certification fold stands for.
+    """Folds whose `y` is encoded, and what the certification fold stands for.
 
     Attributes
     ----------
@@ -108,8 +107,8 @@ def make_folds(
 
     Parameters
     ----------
-    model : SelectiveClassifier
-        Knows its classes, checks rows, and says how many go to each fold.
+    model : SelectiveEstimator
+        Knows what `y` holds, checks rows, and says how many go to each fold.
     X, y
         Checked rows and labels.
     selection, certification : pair (X, y), triple (X, y, groups), Fold or None
@@ -120,7 +119,8 @@ def make_folds(
     -------
     FitFolds
     """
-    indices = class_indices(y, model.classes_, "fit")
+    target = model._target
+    encoded = target.encode(model, y, "fit")
     chosen = None if selection is None else model._check_fold(selection, "selection")
     unit: Unit = "row" if groups is None else "group"
     held = None
@@ -136,7 +136,7 @@ def make_folds(
             "The groups of a certification fold go with it: certification=(X, y, groups).",
         )
     parts = cut_parts(
-        indices,
+        target.strata(encoded),
         groups,
         lambda n: model._fold_counts(n, there),
         random,
@@ -144,7 +144,7 @@ def make_folds(
     )
     folds = Folds(
         *(
-            Fold(_safe_indexing(X, part), indices[part]) if fold is None else fold
+            Fold(_safe_indexing(X, part), encoded[part]) if fold is None else fold
             for fold, part in zip([None, chosen, held], parts, strict=True)
         )
     )
@@ -179,29 +179,11 @@ def given_parts(*pairs: Any) -> Iterator[Any]:
 def _certification(model: Any, pair: Any, random: np.random.RandomState) -> tuple[Fold, Unit]:
     """Return the fold to certify on, one row of each group if it has groups."""
     X, labels, groups = check_pair(model, pair, "certification", groups=True)
-    y = known_indices(labels, model.classes_, "the certification fold")
+    y = model._target.encode_fresh(model, labels, "the certification fold")
     if groups is None:
         return Fold(X, y), "row"
     drawn = draw_places(groups, len(y), int(random.randint(2**31 - 1)))
     return Fold(_safe_indexing(X, drawn), y[drawn]), "group"
-
-
-def warn_of_missing_classes(folds: Folds, classes: NDArray[Any]) -> None:
-    """Warn of classes that a fold lacks; labels are class indices."""
-    gaps = []
-    for name, fold in vars(folds).items():
-        known = fold.y[fold.y >= 0]
-        missing = classes[np.bincount(known, minlength=len(classes)) == 0]
-        if len(missing) and len(fold):  # a method that trains nothing has no training fold
-            gaps.append(f"{name} fold: {missing[:10].tolist()}")
-    if gaps:
-        where = "; ".join(gaps)
-        warn_user(
-            f"Some classes are missing from a fold ({where}). A class that training never sees "
-            "cannot be predicted, and a certificate says little about one that the "
-            "certification fold lacks. Merge rare classes or give more rows.",
-            FoldWarning,
-        )
 
 
 def warn_of_copies(folds: Folds, alpha: float) -> None:

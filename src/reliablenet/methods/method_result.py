@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from reliablenet.certificate import Certificate
+from reliablenet.certificate.judgement import judge
 from reliablenet.certificate.record import Unit
 from reliablenet.certificate.scored import ScoredRows
-from reliablenet.certificate.threshold import judge
 from reliablenet.errors import InvalidDataError
 from reliablenet.metrics import Evaluation, RiskCoverageCurve, evaluate, risk_coverage_curve
 

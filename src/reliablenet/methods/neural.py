@@ -28,7 +28,7 @@ from reliablenet.methods.architectures import (
 )
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.decisions import Outputs
-from reliablenet.methods.inputs import FitFolds, warn_of_missing_classes
+from reliablenet.methods.inputs import FitFolds
 from reliablenet.methods.seen import fingerprint
 from reliablenet.modelfile.network import NetworkParts
 from reliablenet.tables.folds import Fold, Folds
@@ -227,7 +227,7 @@ class NeuralClassifier(SelectiveClassifier):
             del self.feature_names_in_
         chosen, held = (self._check_part(fold, name) for name, fold in given.items())
         folds = Folds(Fold(np.empty((0, 1)), np.empty(0, np.int64)), *map(_as_fold, (chosen, held)))
-        warn_of_missing_classes(folds, self.classes_)
+        self._target.warn_of_folds(self, folds)
         prints = [_fingerprint(part) for part in (rows, chosen, held)]
         self.fingerprint_ = hashlib.sha256(" ".join(prints).encode()).hexdigest()
         seed = int(random.randint(2**31 - 1))
@@ -260,7 +260,7 @@ class NeuralClassifier(SelectiveClassifier):
             self.encoder_ = (
                 None if images else self._architecture().encoder().fit(train_fold.X, train_fold.y)
             )
-            data = {"X": train_fold.X, "y": self.classes_[train_fold.y]}
+            data = {"X": train_fold.X, "y": self._target.decode(self, train_fold.y)}
         else:
             data = {"X": train_fold.source, "y": None}
         rows, chosen = (self._tensors(fold) for fold in (train_fold, selection))

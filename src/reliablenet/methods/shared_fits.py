@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from sklearn.base import BaseEstimator, clone
 
+from reliablenet.certificate.judgement import judge
 from reliablenet.certificate.record import Unit
 from reliablenet.certificate.scored import ScoredRows
-from reliablenet.certificate.threshold import judge
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.layers import layers
 from reliablenet.methods.ledger import closed

@@ -16,7 +16,8 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from reliablenet._checks import as_array, parameter_error
-from reliablenet.certificate.scored import check_proba, class_indices
+from reliablenet.certificate.labels import class_indices
+from reliablenet.certificate.scored import check_proba
 from reliablenet.errors import InvalidDataError
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.decisions import Outputs
@@ -172,7 +173,7 @@ class WrappingClassifier(SelectiveClassifier):
         if len(selection):
             self._check_rows(selection.X, reset=True)
         self.classes_ = classes
-        chosen = Fold(selection.X, class_indices(selection.y, classes, "fit"))
+        chosen = Fold(selection.X, self._target.encode(self, selection.y, "fit"))
         self._fit_folds(train, chosen, 0, keep_selection=keep_selection)
         self.selection_threshold_, self.threshold_ = math.nan, math.inf
         return self
@@ -184,7 +185,9 @@ class WrappingClassifier(SelectiveClassifier):
         # A clone would forget what a fitted classifier further in has learned.
         trained = self._is_trained()
         estimator = copy.copy(self.estimator) if trained else clone(self.estimator, safe=False)
-        rows, chosen = (Fold(fold.X, self.classes_[fold.y]) for fold in (train, selection))
+        rows, chosen = (
+            Fold(fold.X, self._target.decode(self, fold.y)) for fold in (train, selection)
+        )
         if isinstance(estimator, SelectiveClassifier):
             self.estimator_ = estimator._fit_scores(
                 rows, chosen, self.classes_, keep_selection=keep_selection

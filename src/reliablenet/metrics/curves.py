@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reliablenet._checks import check_fraction
-from reliablenet._colours import COLOURS
+from reliablenet._drawing import COLOURS, new_figure
 from reliablenet._renamed import renamed_method
 from reliablenet.certificate.scored import score_rows
-from reliablenet.errors import MissingExtraError
 from reliablenet.metrics.measures import falling_order, ranked_areas
 
 if TYPE_CHECKING:
@@ -150,13 +149,19 @@ class JCWCurve:
 
 
 def risk_coverage_curve(
-    proba: Any, y: Any = None, *, score: Any = None, predicted: Any = None, classes: Any = None
+    proba: Any = None,
+    y: Any = None,
+    *,
+    score: Any = None,
+    predicted: Any = None,
+    correct: Any = None,
+    classes: Any = None,
 ) -> RiskCoverageCurve:
     """Return the error rate of the accepted rows at every coverage that a threshold can reach.
 
     Parameters
     ----------
-    proba, y, score, predicted, classes
+    proba, y, score, predicted, correct, classes
         As for `reliablenet.certify`; or rows scored before (`ScoredRows`) alone.
 
     Returns
@@ -178,7 +183,13 @@ def risk_coverage_curve(
     0.208
     """
     rows = score_rows(
-        proba, y, score=score, predicted=predicted, classes=classes, owner="risk_coverage_curve"
+        proba,
+        y,
+        score=score,
+        predicted=predicted,
+        correct=correct,
+        classes=classes,
+        owner="risk_coverage_curve",
     )
     order = falling_order(rows.score)
     score, wrong = rows.score[order], rows.wrong[order]
@@ -196,12 +207,13 @@ def risk_coverage_curve(
 
 
 def jcw_curve(
-    proba: Any,
+    proba: Any = None,
     y: Any = None,
     *,
     alpha: float | None = None,
     score: Any = None,
     predicted: Any = None,
+    correct: Any = None,
     classes: Any = None,
 ) -> JCWCurve:
     """Return the share of rows accepted and wrong at every threshold that makes a difference.
@@ -210,7 +222,7 @@ def jcw_curve(
 
     Parameters
     ----------
-    proba, y, score, predicted, classes
+    proba, y, score, predicted, correct, classes
         As for `reliablenet.certify`; or rows scored before (`ScoredRows`) alone.
     alpha : float in (0, 1), optional
         Budget for JCW, drawn by `JCWCurve.plot`.
@@ -232,7 +244,13 @@ def jcw_curve(
     """
     budget = math.nan if alpha is None else check_fraction("alpha", alpha, "jcw_curve")
     rows = score_rows(
-        proba, y, score=score, predicted=predicted, classes=classes, owner="jcw_curve"
+        proba,
+        y,
+        score=score,
+        predicted=predicted,
+        correct=correct,
+        classes=classes,
+        owner="jcw_curve",
     )
     order = falling_order(rows.score)
     counts = _count(rows.score[order], rows.wrong[order])
@@ -263,14 +281,8 @@ def _frame(curve: object, *columns: str) -> pd.DataFrame:
 
 
 def _new_axes(owner: str, panels: int = 1) -> list[Any]:
-    """Return the panels of a new figure, one below the other, without pyplot and its back ends."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError(
-            f"{owner}.plot needs matplotlib: pip install 'reliablenet[report]'"
-        ) from error
-    figure = Figure(figsize=(6, 2 + 2 * panels), layout="constrained")
+    """Return the panels of a new figure, one below the other."""
+    figure = new_figure(f"{owner}.plot", (6, 2 + 2 * panels))
     column = list(figure.subplots(panels, 1, sharex=True, squeeze=False)[:, 0])
     for axes in column:
         axes.set_prop_cycle(color=COLOURS)

@@ -107,11 +107,12 @@ class Evaluation:
 
 
 def evaluate(
-    proba: Any,
+    proba: Any = None,
     y: Any = None,
     *,
     accepted: Any,
     score: Any = None,
+    correct: Any = None,
     classes: Any = None,
     alpha: float | None = None,
     resamples: int = 0,
@@ -122,14 +123,16 @@ def evaluate(
 
     Parameters
     ----------
-    proba : array-like of shape (n, K), or ScoredRows
+    proba : array-like of shape (n, K), or ScoredRows, optional
         Class probabilities; or rows scored before, which know the truth, so that ``y``, ``score``
         and ``classes`` are left out.
-    y : array-like of shape (n,)
+    y : array-like of shape (n,), optional
         Column numbers, or members of ``classes``.
     accepted : array-like of bool of shape (n,)
     score : array-like of shape (n,), optional
         Acceptance score, for AURC; by default the top probability.
+    correct : array-like of shape (n,), optional
+        Which answers are right, with ``score`` alone, as for `reliablenet.certify`.
     classes : array-like of shape (K,), optional
         Labels of the columns of ``proba``.
     alpha : float in (0, 1), optional
@@ -179,7 +182,7 @@ def evaluate(
     budget = math.nan if alpha is None else check_fraction("alpha", alpha, "evaluate")
     level = check_fraction("level", level, "evaluate")
     resamples = check_count("resamples", resamples, "evaluate", minimum=0)
-    scored = score_rows(proba, y, score=score, classes=classes, owner="evaluate")
+    scored = score_rows(proba, y, score=score, correct=correct, classes=classes, owner="evaluate")
     chosen = as_array(accepted, "accepted")
     check_length("accepted", chosen, scored.n, "evaluate")
     if chosen.dtype != np.bool_:

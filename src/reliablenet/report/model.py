@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from reliablenet._checks import parameter_error
 from reliablenet.certificate import Certificate, wording
-from reliablenet.certificate.threshold import judge
+from reliablenet.certificate.judgement import judge
 from reliablenet.methods import Comparison, SelectiveClassifier
 from reliablenet.methods.layers import layers
 from reliablenet.metrics import risk_coverage_curve

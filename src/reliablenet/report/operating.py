@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reliablenet.certificate import clopper_pearson_upper
+from reliablenet.certificate.judgement import judge
 from reliablenet.certificate.scored import ScoredRows
-from reliablenet.certificate.threshold import judge
 
 LIMIT = 2000
 

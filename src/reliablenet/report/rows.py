@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from reliablenet._checks import as_array, parameter_error
 from reliablenet.certificate import Certificate
-from reliablenet.certificate.scored import ScoredRows, class_indices
-from reliablenet.certificate.threshold import judge
+from reliablenet.certificate.judgement import judge
+from reliablenet.certificate.labels import class_indices
+from reliablenet.certificate.scored import ScoredRows
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 from reliablenet.methods import SelectiveClassifier
 from reliablenet.report import text

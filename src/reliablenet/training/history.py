@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from reliablenet._colours import COLOURS
+from reliablenet._drawing import COLOURS, new_figure
 from reliablenet._renamed import renamed_method
-from reliablenet.errors import InvalidDataError, MissingExtraError
+from reliablenet.errors import InvalidDataError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -155,17 +155,11 @@ class History:
 
     def plot(self) -> Figure:
         """Draw loss, JCW against its budget, coverage, and the multiplier with tau, by epoch."""
-        try:
-            from matplotlib.figure import Figure
-        except ImportError as error:
-            raise MissingExtraError(
-                "History.plot needs matplotlib: pip install 'reliablenet[report]'"
-            ) from error
+        figure = new_figure("History.plot", (9, 6))
         if not self.records:
             raise InvalidDataError("History.plot needs at least one epoch; got none.")
         table = self.to_frame()
         warmup = int((table["stage"] == 0).sum())
-        figure = Figure(figsize=(9, 6), layout="constrained")
         ((top_left, top_right), (bottom_left, bottom_right)) = figure.subplots(2, 2, sharex=True)
 
         def draw(axes: Any, title: str, **lines: str) -> None:

@@ -1,0 +1,1 @@
+"""How a certified rule goes on: watched, audited, renewed."""

@@ -1,0 +1,411 @@
+"""`DecisionLog`: every decision is written before it is told, and outcomes join it by id.
+
+What was acknowledged is in the log, whatever happens to the process afterwards: a batch is one
+transaction, and `append` returns after its commit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import sqlalchemy as sa
+
+from reliablenet.errors import DecisionLogError, InvalidParameterError
+from reliablenet.monitor.coin import AuditCoin
+from reliablenet.monitor.log import schema
+from reliablenet.monitor.log.records import Entry, Logged, Outcome, Rule, Status
+from reliablenet.monitor.log.schema import MICROSECONDS, decisions, facts, outcomes, rules
+
+READ = 5_000  # rows held at a time while all are read
+ASKED = 500  # ids in one question; SQLite allows some thousand parameters
+
+_joined = decisions.join(rules, decisions.c.rule == rules.c.number).outerjoin(
+    outcomes, decisions.c.id == outcomes.c.id
+)
+_entry = (
+    *(decisions.c.number, decisions.c.id, decisions.c.time, rules.c.model, rules.c.certificate),
+    *(decisions.c.label, decisions.c.confidence, decisions.c.accepted, decisions.c.audit),
+    *(decisions.c.share, decisions.c.population),
+    *(outcomes.c.truth, outcomes.c.wrong, outcomes.c.time.label("learned")),
+)
+
+
+class DecisionLog:
+    """A log of decisions and outcomes in SQLite or PostgreSQL.
+
+    Parameters
+    ----------
+    place : str or Path
+        A SQLite file, or ``postgresql://user@host/database``.
+    create : bool
+        Whether the log may be written, and is made where there is none. By default it is only read.
+    durable : bool
+        SQLite: whether each commit waits until the disk has it. Without, a decision survives the end
+        of the process in any form, kill -9 included, but the last ones may be lost when the power
+        fails. In PostgreSQL its setting ``synchronous_commit`` decides, and is on by default.
+    timeout : float
+        Seconds to wait for a lock of another process before `DecisionLogError` is raised.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from reliablenet.monitor.coin import AuditCoin
+    >>> from reliablenet.monitor.log import DecisionLog, Outcome
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> log = DecisionLog(Path(folder.name) / "decisions.db", create=True)
+    >>> rule = log.put_in_force("loans", model="0" * 64, document="{}")
+    >>> coin = AuditCoin(bytes(32), share=1.0)
+    >>> first, second = log.append(rule, coin, ["yes", "no"], [0.93, 0.61], [True, False])
+    >>> [status.value for status in log.record([Outcome(first.id, truth="no")])]
+    ['recorded']
+    >>> [(entry.label, entry.accepted, entry.audit, entry.wrong) for entry in log.entries()]
+    [('yes', True, True, True), ('no', False, True, None)]
+    >>> log.close()
+    >>> folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        place: str | Path,
+        *,
+        create: bool = False,
+        durable: bool = False,
+        timeout: float = 5.0,
+    ) -> None:
+        self._engine = schema.open_engine(place, create=create, durable=durable, timeout=timeout)
+        self._writes = create
+        self._lock = threading.Lock()  # of the run and its count
+        self._committed: set[str] = set()  # audit keys that the log is known to keep
+        self._new_run()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    @property
+    def name(self) -> str:
+        """The file or URL, without a password."""
+        return schema.shown(self._engine)
+
+    # Writing.
+
+    def put_in_force(self, name: str, model: str, document: str) -> int:
+        """Note which model and certificate decide from now on; return the number of that rule.
+
+        Parameters
+        ----------
+        name : str
+            What people call the model.
+        model : str
+            SHA-256 of the model file.
+        document : str
+            The certificate as JSON.
+        """
+        certificate = hashlib.sha256(document.encode()).hexdigest()
+        with self._writing() as connection:
+            last = connection.execute(sa.select(rules).order_by(rules.c.number.desc()).limit(1))
+            found = last.first()
+            if found is not None and (found.name, found.model, found.document) == (
+                name,
+                model,
+                document,
+            ):
+                return int(found.number)
+            row = {"name": name, "model": model, "certificate": certificate, "document": document}
+            asked = sa.insert(rules).returning(rules.c.number)
+            return int(connection.execute(asked, {**row, "time": _now()}).scalar_one())
+
+    def append(
+        self,
+        rule: int,
+        coin: AuditCoin,
+        labels: Sequence[str],
+        confidences: Sequence[float],
+        accepted: Sequence[bool],
+        *,
+        groups: Sequence[str | None] | None = None,
+        features: Sequence[str | None] | None = None,
+    ) -> list[Logged]:
+        """Write decisions in one transaction; return the id of each and whether it is to be audited.
+
+        Parameters
+        ----------
+        rule : int
+            From `put_in_force`.
+        coin : AuditCoin
+            With the key that the log was begun with.
+        labels, confidences, accepted : sequences of length n
+        groups : sequence of length n, optional
+            The population that each row belongs to, where the promise is by group.
+        features : sequence of length n, optional
+            What was asked, as JSON, if it is to be kept.
+
+        Returns
+        -------
+        list of Logged
+
+        Raises
+        ------
+        DecisionLogError
+            If the log cannot be written; then none of them is in it, and none may be told.
+        """
+        size, moment = len(labels), _now()
+        if not size:
+            return []
+        with self._lock:
+            self._keep_commitment(coin)
+            ids = [f"{self._run}-{self._count + place:08x}" for place in range(size)]
+            logged = [Logged(name, coin.picks(name)) for name in ids]
+            columns = zip(
+                logged,
+                labels,
+                confidences,
+                accepted,
+                groups or [None] * size,
+                features or [None] * size,
+                strict=True,
+            )
+            share = float(coin.share)
+            values = [
+                (name, moment, rule, label, confidence, acted, audit, share, group, asked)
+                for (name, audit), label, confidence, acted, group, asked in columns
+            ]
+            try:
+                with self._writing() as connection:
+                    if self._engine.dialect.name == "postgresql":
+                        schema.lock(connection)
+                    connection.exec_driver_sql(self._insert, values)
+            except BaseException:
+                self._new_run()  # a commit may have failed after it took effect
+                raise
+            self._count += size
+        return logged
+
+    def record(self, reported: Sequence[Outcome]) -> list[Status]:
+        """Write outcomes in one transaction; return what became of each, in their order.
+
+        The first outcome of a decision stands. One that says the same again changes nothing; one that
+        says something else is not written.
+        """
+        with self._writing() as connection:
+            if self._engine.dialect.name == "postgresql":
+                schema.lock(connection)
+            labels = self._labels(connection, [outcome.id for outcome in reported])
+            known = self._outcomes(connection, list(labels))
+            fresh: list[dict[str, Any]] = []
+            found = []
+            for outcome in reported:
+                status = _status(outcome, labels, known)
+                if status is Status.RECORDED:
+                    wrong = outcome.judge(labels[outcome.id])
+                    known[outcome.id] = (outcome.truth, wrong)
+                    row = {"id": outcome.id, "truth": outcome.truth, "wrong": wrong}
+                    fresh.append({**row, "time": _now()})
+                found.append(status)
+            if fresh:
+                connection.execute(sa.insert(outcomes), fresh)
+        return found
+
+    # Reading.
+
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        """Yield all decisions with their outcomes, in the order in which they were decided.
+
+        Parameters
+        ----------
+        after : int
+            Only decisions with a larger number. What is appended later has larger numbers than all
+            that was read, so that a reader may go on where it stopped; outcomes come at any time.
+        """
+        while True:
+            page = self._read(decisions.c.number > after, newest=False, limit=READ)
+            yield from page
+            if len(page) < READ:
+                return
+            after = page[-1].number
+
+    def to_audit(self, limit: int = 50) -> list[Entry]:
+        """Return decisions that the coin picked and whose outcome is not known, oldest first."""
+        waits = sa.and_(decisions.c.audit, outcomes.c.id.is_(None))
+        return self._read(waits, newest=False, limit=limit)
+
+    def deferred(self, limit: int = 50) -> list[Entry]:
+        """Return deferred decisions whose outcome is not known, newest first."""
+        waits = sa.and_(sa.not_(decisions.c.accepted), outcomes.c.id.is_(None))
+        return self._read(waits, newest=True, limit=limit)
+
+    def features(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return what was asked in these decisions, as JSON, where it was kept."""
+        columns = (decisions.c.id, decisions.c.features)
+        found: dict[str, str] = {}
+        with self._reading() as connection:
+            for part in _parts(ids):
+                asked = sa.select(*columns).where(decisions.c.id.in_(part))
+                found |= {name: text for name, text in connection.execute(asked) if text}
+        return found
+
+    def rules(self) -> list[Rule]:
+        """Return the models and certificates that were in force, in their order."""
+        with self._reading() as connection:
+            found = connection.execute(sa.select(rules).order_by(rules.c.number)).all()
+        return [Rule(row[0], row[1] / MICROSECONDS, *row[2:]) for row in found]
+
+    def labels(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return the label of each of these decisions that the log knows."""
+        with self._reading() as connection:
+            return self._labels(connection, ids)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many decisions, acted on, picked for audit, and outcomes there are."""
+        count = sa.func.count
+        asked = sa.select(
+            count(),
+            count().filter(decisions.c.accepted),
+            count().filter(decisions.c.audit),
+        ).select_from(decisions)
+        with self._reading() as connection:
+            total, acted, audit = connection.execute(asked).one()
+            known = connection.scalar(sa.select(count()).select_from(outcomes))
+        return {"decisions": total, "accepted": acted, "audit": audit, "outcomes": int(known or 0)}
+
+    def check_coin(self, coin: AuditCoin) -> list[str]:
+        """Return the ids of decisions that the coin of this key would have treated otherwise.
+
+        Parameters
+        ----------
+        coin : AuditCoin
+            With the key of the log; the share of each decision is read from the log.
+        """
+        coins: dict[float, AuditCoin] = {}
+        strange = []
+        for entry in self.entries():
+            tossed = coins.setdefault(entry.share, AuditCoin(coin.key, entry.share))
+            if tossed.picks(entry.id) != entry.audit:
+                strange.append(entry.id)
+        return strange
+
+    # What both need.
+
+    @property
+    def _insert(self) -> str:
+        """The one statement that must be quick: as the driver takes it, without compilation."""
+        columns = [column.name for column in decisions.c if column.name != "number"]
+        mark = "?" if self._engine.dialect.name == "sqlite" else "%s"
+        marks = ", ".join([mark] * len(columns))
+        return f"INSERT INTO decisions ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608
+
+    def _new_run(self) -> None:
+        self._run, self._count = secrets.token_hex(8), 0
+
+    def _keep_commitment(self, coin: AuditCoin) -> None:
+        """Note the key of the first decision; refuse any other afterwards."""
+        if coin.commitment in self._committed:
+            return
+        with self._writing() as connection:
+            if self._engine.dialect.name == "postgresql":
+                schema.lock(connection)
+            asked = sa.select(facts.c.value).where(facts.c.name == "audit key")
+            kept = connection.scalar(asked)
+            if kept is None:
+                row = {"name": "audit key", "value": coin.commitment}
+                connection.execute(sa.insert(facts), row)
+        if kept not in (None, coin.commitment):
+            raise InvalidParameterError(
+                f"The audit key is not the one that the log {self.name} was begun with, so that its "
+                "coin could not be checked. Give the first key, or start a new log."
+            )
+        self._committed.add(coin.commitment)
+
+    def _labels(self, connection: sa.Connection, ids: Sequence[str]) -> dict[str, str]:
+        columns = (decisions.c.id, decisions.c.label)
+        found: dict[str, str] = {}
+        for part in _parts(ids):
+            asked = sa.select(*columns).where(decisions.c.id.in_(part))
+            found.update((name, label) for name, label in connection.execute(asked))
+        return found
+
+    def _outcomes(
+        self, connection: sa.Connection, ids: Sequence[str]
+    ) -> dict[str, tuple[str | None, bool]]:
+        columns = (outcomes.c.id, outcomes.c.truth, outcomes.c.wrong)
+        found: dict[str, tuple[str | None, bool]] = {}
+        for part in _parts(ids):
+            asked = sa.select(*columns).where(outcomes.c.id.in_(part))
+            found.update((row[0], (row[1], bool(row[2]))) for row in connection.execute(asked))
+        return found
+
+    def _read(self, which: sa.ColumnElement[bool], *, newest: bool, limit: int) -> list[Entry]:
+        order = decisions.c.number.desc() if newest else decisions.c.number
+        asked = sa.select(*_entry).select_from(_joined).where(which).order_by(order).limit(limit)
+        with self._reading() as connection:
+            return [_read_entry(row) for row in connection.execute(asked)]
+
+    @contextmanager
+    def _reading(self) -> Iterator[sa.Connection]:
+        with self._told("read"), self._engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[sa.Connection]:
+        if not self._writes:
+            raise DecisionLogError(f"The decision log {self.name} was opened to be read.")
+        options = {schema.WRITES: True}
+        with (
+            self._told("written"),
+            self._engine.connect().execution_options(**options) as connection,
+            connection.begin(),
+        ):
+            yield connection
+
+    @contextmanager
+    def _told(self, done: str) -> Iterator[None]:
+        """Turn what a database says into one line of ours."""
+        try:
+            yield
+        except sa.exc.SQLAlchemyError as error:
+            raise DecisionLogError(
+                f"The decision log {self.name} cannot be {done}: {schema.reason(error)}."
+            ) from error
+
+
+def _read_entry(row: Any) -> Entry:
+    entry = Entry(*row)
+    learned = None if entry.learned is None else entry.learned / MICROSECONDS
+    return entry._replace(time=entry.time / MICROSECONDS, learned=learned)
+
+
+def _status(
+    outcome: Outcome, labels: dict[str, str], known: dict[str, tuple[str | None, bool]]
+) -> Status:
+    if outcome.id not in labels:
+        return Status.UNKNOWN
+    if outcome.id not in known:
+        return Status.RECORDED
+    truth, wrong = known[outcome.id]
+    same = outcome.judge(labels[outcome.id]) == wrong
+    if outcome.truth is not None and truth is not None:
+        same = outcome.truth == truth
+    return Status.KNOWN if same else Status.OTHER
+
+
+def _parts(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(ids), ASKED):
+        yield ids[start : start + ASKED]
+
+
+def _now() -> int:
+    return time.time_ns() // 1000

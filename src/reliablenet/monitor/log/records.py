@@ -1,0 +1,113 @@
+"""What stands in a decision log, as records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from reliablenet.errors import InvalidDataError
+
+
+class Entry(NamedTuple):
+    """A decision, and its outcome where that is known.
+
+    Attributes
+    ----------
+    number : int
+        Rises with every decision of the log; gaps mean nothing.
+    id : str
+        The run of the server that decided, and a count of its decisions.
+    time : float
+        When it was decided, in seconds since 1970.
+    model, certificate : str
+        SHA-256 of the model file and of the certificate's JSON.
+    label : str
+        What was predicted, as a text.
+    confidence : float
+    accepted : bool
+        Whether it was acted on.
+    audit : bool
+        Whether the coin picked it for a person to check.
+    share : float
+        The probability of that.
+    group : str or None
+    truth : str or None
+        What turned out; None while that is not known, or where only right or wrong was told.
+    wrong : bool or None
+        Whether the label was wrong; None while that is not known.
+    learned : float or None
+        When the outcome came.
+    """
+
+    number: int
+    id: str
+    time: float
+    model: str
+    certificate: str
+    label: str
+    confidence: float
+    accepted: bool
+    audit: bool
+    share: float
+    group: str | None
+    truth: str | None
+    wrong: bool | None
+    learned: float | None
+
+
+class Rule(NamedTuple):
+    """A model with its certificate, in force from ``time`` on until the next."""
+
+    number: int
+    time: float
+    name: str
+    model: str
+    certificate: str
+    document: str
+
+
+class Logged(NamedTuple):
+    """What a decision was given when it was logged."""
+
+    id: str
+    audit: bool
+
+
+class Status(StrEnum):
+    """What became of an outcome that was reported."""
+
+    RECORDED = "recorded"
+    KNOWN = "already recorded"
+    OTHER = "another outcome is recorded"
+    UNKNOWN = "no such decision"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a decision turned out.
+
+    Attributes
+    ----------
+    id : str
+        Of the decision.
+    truth : str or None
+        The true class, as a text.
+    wrong : bool or None
+        Whether the label was wrong, where that is all that is known.
+    """
+
+    id: str
+    truth: str | None = None
+    wrong: bool | None = None
+
+    def __post_init__(self) -> None:
+        if (self.truth is None) == (self.wrong is None):
+            raise InvalidDataError(
+                f"The outcome of {self.id!r} must hold either the truth, or whether the label was "
+                "wrong."
+            )
+
+    def judge(self, label: str) -> bool:
+        """Tell whether a label was wrong."""
+        return self.truth != label if self.wrong is None else self.wrong

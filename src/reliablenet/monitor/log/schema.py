@@ -1,0 +1,250 @@
+"""Tables of a decision log, and how a database is opened: SQLite as a file, PostgreSQL by URL.
+
+Four tables, and no row of them is ever changed: the database refuses it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from reliablenet.errors import DataFileError, DecisionLogError, MissingExtraError
+
+try:
+    import sqlalchemy as sa
+except ImportError as error:
+    raise MissingExtraError(
+        "A decision log needs SQLAlchemy: pip install 'reliablenet[serve]'"
+    ) from error
+
+VERSION = 1
+WRITES = "reliablenet_writes"  # an execution option: this transaction is going to write
+POSTGRES = ("postgresql", "postgres", "postgresql+psycopg")
+MICROSECONDS = 1_000_000
+
+tables = sa.MetaData()
+# What the log knows of itself: its version, and the commitment to its audit key.
+facts = sa.Table(
+    "facts",
+    tables,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("value", sa.Text, nullable=False),
+)
+# Which model and certificate decided since when; the history of renewals.
+rules = sa.Table(
+    "rules",
+    tables,
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("time", sa.BigInteger, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("model", sa.Text, nullable=False),
+    sa.Column("certificate", sa.Text, nullable=False),
+    sa.Column("document", sa.Text, nullable=False),
+)
+decisions = sa.Table(
+    "decisions",
+    tables,
+    # SQLite numbers rows of an INTEGER key, and of no other type.
+    sa.Column("number", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+    sa.Column("id", sa.Text, nullable=False, unique=True),
+    sa.Column("time", sa.BigInteger, nullable=False),
+    sa.Column("rule", sa.Integer, sa.ForeignKey("rules.number"), nullable=False),
+    sa.Column("label", sa.Text, nullable=False),
+    sa.Column("confidence", sa.Double, nullable=False),
+    sa.Column("accepted", sa.Boolean, nullable=False),
+    sa.Column("audit", sa.Boolean, nullable=False),
+    sa.Column("share", sa.Double, nullable=False),
+    sa.Column("population", sa.Text),
+    sa.Column("features", sa.Text),
+    sqlite_autoincrement=True,
+)
+outcomes = sa.Table(
+    "outcomes",
+    tables,
+    sa.Column("id", sa.Text, sa.ForeignKey("decisions.id"), primary_key=True),
+    sa.Column("time", sa.BigInteger, nullable=False),
+    sa.Column("truth", sa.Text),
+    sa.Column("wrong", sa.Boolean, nullable=False),
+)
+APPENDED = (rules, decisions, outcomes, facts)
+# Of the few decisions that wait for a person, found without reading all.
+sa.Index(
+    "decisions_to_audit",
+    decisions.c.number,
+    sqlite_where=decisions.c.audit,
+    postgresql_where=decisions.c.audit,
+)
+sa.Index(
+    "decisions_deferred",
+    decisions.c.number,
+    sqlite_where=sa.not_(decisions.c.accepted),
+    postgresql_where=sa.not_(decisions.c.accepted),
+)
+
+REFUSAL = "a decision log is only added to"
+
+
+def open_engine(place: str | Path, *, create: bool, durable: bool, timeout: float) -> sa.Engine:
+    """Return an engine for a file or a URL, its tables made or checked.
+
+    Parameters
+    ----------
+    place : str or Path
+        Name of a SQLite file, or ``postgresql://user@host/database``.
+    create : bool
+        Whether to make the log where there is none.
+    durable : bool
+        SQLite: whether a commit waits for the disk. PostgreSQL has a setting of its own for that.
+    timeout : float
+        Seconds to wait for a lock that another process holds.
+    """
+    text = str(place)
+    if "://" in text:
+        engine = _postgres(text, timeout)
+    else:
+        engine = _sqlite(Path(text), create=create, durable=durable, timeout=timeout)
+    try:
+        _make_or_check(engine, create=create)
+    except sa.exc.SQLAlchemyError as error:
+        engine.dispose()
+        raise DecisionLogError(
+            f"The decision log {shown(engine)} cannot be opened: {reason(error)}."
+        ) from None
+    except BaseException:
+        engine.dispose()
+        raise
+    return engine
+
+
+def shown(engine: sa.Engine) -> str:
+    """Return the name of a log as it may be shown: without a password."""
+    if engine.dialect.name == "sqlite":
+        return str(engine.url.database)
+    return engine.url.render_as_string(hide_password=True)
+
+
+def reason(error: BaseException) -> str:
+    """Return what a database said, in one line."""
+    original = getattr(error, "orig", None) or error
+    lines = str(original).strip().splitlines() or [type(original).__name__]
+    return lines[0].rstrip(".")
+
+
+def _sqlite(path: Path, *, create: bool, durable: bool, timeout: float) -> sa.Engine:
+    if not create and not path.exists():
+        raise DataFileError(f"There is no decision log {path}.")
+    if create and not path.parent.is_dir():
+        raise DataFileError(
+            f"There is no folder {path.parent} for the decision log; make it first."
+        )
+    mode = "rwc" if create else "ro"
+    address = f"{path.resolve().as_uri()}?mode={mode}"
+
+    def connect() -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            address,
+            uri=True,
+            timeout=timeout,
+            isolation_level=None,  # transactions begin where `_begin` says so
+            check_same_thread=False,
+        )
+        if create:
+            # In write-ahead mode NORMAL loses nothing when the process dies, FULL when the power does.
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        return connection
+
+    engine = sa.create_engine(
+        sa.URL.create("sqlite", database=str(path)), creator=connect, poolclass=sa.QueuePool
+    )
+    sa.event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _begin(connection: sa.Connection) -> None:
+    """Take SQLite's one lock for writers at once, so that no transaction finds it taken half-way."""
+    writes = connection.get_execution_options().get(WRITES, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _postgres(text: str, timeout: float) -> sa.Engine:
+    try:
+        url = sa.make_url(text)
+    except sa.exc.ArgumentError:
+        raise DataFileError(
+            "The decision log must be a file or postgresql://user@host/database; got a URL that "
+            "cannot be read."
+        ) from None
+    if url.drivername not in POSTGRES:
+        raise DataFileError(
+            f"The decision log must be a file or postgresql://user@host/database; got a URL of "
+            f"{url.drivername!r}."
+        )
+    milliseconds = max(int(1000 * timeout), 1)
+    try:
+        return sa.create_engine(
+            url.set(drivername="postgresql+psycopg"),
+            pool_pre_ping=True,  # a server that was restarted costs no request
+            connect_args={
+                "connect_timeout": max(int(timeout), 2),  # the driver knows whole seconds, from 2
+                "options": f"-c lock_timeout={milliseconds} -c statement_timeout={20 * milliseconds}",
+            },
+        )
+    except ImportError as error:
+        raise MissingExtraError(
+            "A log in PostgreSQL needs psycopg: pip install 'reliablenet[serve]'"
+        ) from error
+
+
+def _make_or_check(engine: sa.Engine, *, create: bool) -> None:
+    with engine.connect().execution_options(**{WRITES: create}) as connection, connection.begin():
+        if create:
+            if engine.dialect.name == "postgresql":  # two servers may start at once
+                lock(connection)
+            if not sa.inspect(connection).has_table("facts"):
+                _make(connection)
+        elif not sa.inspect(connection).has_table("facts"):
+            raise DecisionLogError(f"{shown(engine)} is a database, but no decision log of ours.")
+        found = connection.scalar(sa.select(facts.c.value).where(facts.c.name == "version"))
+    if found != str(VERSION):
+        raise DecisionLogError(
+            f"The decision log {shown(engine)} has version {found} of the schema; this program knows "
+            f"{VERSION}. Use the version of reliablenet that wrote it, or start a new log."
+        )
+
+
+def lock(connection: sa.Connection) -> None:
+    """Let one transaction of a PostgreSQL log write at a time, so that numbers appear in order."""
+    connection.execute(sa.text("SELECT pg_advisory_xact_lock(7465317841)"))
+
+
+def _make(connection: sa.Connection) -> None:
+    tables.create_all(connection)
+    connection.execute(sa.insert(facts), {"name": "version", "value": str(VERSION)})
+    for statement in _refusals(connection.dialect.name):
+        connection.exec_driver_sql(statement)
+
+
+def _refusals(dialect: str) -> list[str]:
+    """Return the statements after which the database itself refuses to change or drop a row."""
+    names = [table.name for table in APPENDED]
+    if dialect == "sqlite":
+        return [
+            f"CREATE TRIGGER {name}_no_{verb} BEFORE {verb} ON {name} "
+            f"BEGIN SELECT RAISE(ABORT, '{REFUSAL}'); END"
+            for name in names
+            for verb in ("update", "delete")
+        ]
+    function = (
+        "CREATE FUNCTION reliablenet_refuse() RETURNS trigger LANGUAGE plpgsql AS "
+        f"$$ BEGIN RAISE EXCEPTION '{REFUSAL}'; END $$"
+    )
+    return [
+        function,
+        *(
+            f"CREATE TRIGGER {name}_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON {name} "
+            "FOR EACH STATEMENT EXECUTE FUNCTION reliablenet_refuse()"
+            for name in names
+        ),
+    ]

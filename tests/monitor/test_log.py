@@ -1,0 +1,259 @@
+"""A decision log keeps what was acknowledged, once, in order, in SQLite and in PostgreSQL."""
+
+import hashlib
+import sqlite3
+import threading
+
+import pytest
+import sqlalchemy as sa
+
+from reliablenet.errors import (
+    DataFileError,
+    DecisionLogError,
+    InvalidDataError,
+    InvalidParameterError,
+)
+from reliablenet.monitor.coin import AuditCoin
+from reliablenet.monitor.log import DecisionLog, Outcome, Status
+
+MODEL = hashlib.sha256(b"model").hexdigest()
+
+
+def fill(log, coin, n=6, **more):
+    rule = log.put_in_force("loans", MODEL, '{"alpha": 0.05}')
+    labels = [("yes", "no")[i % 2] for i in range(n)]
+    return log.append(
+        rule,
+        coin,
+        labels,
+        [0.5 + i / 1000 for i in range(n)],
+        [i % 3 > 0 for i in range(n)],
+        **more,
+    )
+
+
+def test_what_is_written_is_read(log, coin):
+    written = fill(log, coin, groups=[None, "a", "b", "a", "ü", ""])
+    entries = list(log.entries())
+    assert [entry.id for entry in entries] == [name for name, _ in written]
+    assert [entry.audit for entry in entries] == [coin.picks(name) for name, _ in written]
+    first = entries[1]
+    assert (first.label, first.confidence, first.accepted, first.group) == ("no", 0.501, True, "a")
+    assert (first.model, first.share) == (MODEL, 0.5)
+    assert first.certificate == hashlib.sha256(b'{"alpha": 0.05}').hexdigest()
+    assert (first.truth, first.wrong, first.learned) == (None, None, None)
+    assert all(type(entry.accepted) is bool and type(entry.audit) is bool for entry in entries)
+    numbers = [entry.number for entry in entries]
+    assert numbers == sorted(set(numbers))
+
+
+def test_a_reader_goes_on_where_it_stopped(log, coin, monkeypatch):
+    monkeypatch.setattr("reliablenet.monitor.log.decision_log.READ", 4)
+    fill(log, coin, 11)
+    seen = list(log.entries())
+    assert len(seen) == 11
+    assert list(log.entries(after=seen[-1].number)) == []
+    fill(log, coin, 2)
+    assert len(list(log.entries(after=seen[-1].number))) == 2
+
+
+def test_outcomes_join_by_id_and_the_first_one_stands(log, coin):
+    a, b, c, *_ = [name for name, _ in fill(log, coin)]
+    reported = [Outcome(a, truth="yes"), Outcome(b, truth="yes"), Outcome("none-1", truth="yes")]
+    assert log.record(reported) == [Status.RECORDED, Status.RECORDED, Status.UNKNOWN]
+    again = [
+        Outcome(a, truth="yes"),
+        Outcome(a, truth="no"),
+        Outcome(b, wrong=True),
+        Outcome(b, wrong=False),
+    ]
+    assert log.record(again) == [Status.KNOWN, Status.OTHER, Status.KNOWN, Status.OTHER]
+    twice = [Outcome(c, truth="no"), Outcome(c, truth="no"), Outcome(c, truth="yes")]
+    assert log.record(twice) == [Status.RECORDED, Status.KNOWN, Status.OTHER]
+    wrong = {entry.id: entry.wrong for entry in log.entries()}
+    assert (wrong[a], wrong[b], wrong[c]) == (False, True, True)
+    assert log.counts() == {
+        "decisions": 6,
+        "accepted": 4,
+        "audit": log.counts()["audit"],
+        "outcomes": 3,
+    }
+    assert all(entry.learned >= entry.time for entry in log.entries() if entry.learned)
+
+
+def test_an_outcome_says_the_truth_or_right_or_wrong():
+    with pytest.raises(InvalidDataError, match="either the truth"):
+        Outcome("a")
+    with pytest.raises(InvalidDataError, match="either the truth"):
+        Outcome("a", truth="yes", wrong=True)
+
+
+def test_what_waits_for_a_person(log, coin):
+    written = fill(log, coin, 40)
+    picked = [name for name, audit in written if audit]
+    assert [entry.id for entry in log.to_audit(100)] == picked
+    log.record([Outcome(picked[0], truth="no")])
+    assert [entry.id for entry in log.to_audit(2)] == picked[1:3]
+    deferred = [name for place, (name, _) in enumerate(written) if place % 3 == 0]
+    assert [entry.id for entry in log.deferred(3)] == [
+        name for name in reversed(deferred) if name != picked[0]
+    ][:3]
+
+
+def test_features_are_kept_only_if_given(log, coin):
+    plain, kept = fill(log, coin, 1), fill(log, coin, 1, features=['{"age": 30}'])
+    found = log.features([plain[0].id, kept[0].id])
+    assert found == {kept[0].id: '{"age": 30}'}
+
+
+def test_a_rule_is_noted_when_it_changes(log):
+    first = log.put_in_force("loans", MODEL, "{}")
+    assert log.put_in_force("loans", MODEL, "{}") == first
+    second = log.put_in_force("loans", MODEL, '{"renewed": true}')
+    assert second > first
+    assert [rule.document for rule in log.rules()] == ["{}", '{"renewed": true}']
+    assert log.put_in_force("loans", MODEL, "{}") > second  # back to the old one is a change too
+
+
+def test_another_key_is_refused(log, place, coin):
+    fill(log, coin)
+    other = AuditCoin(bytes(32), 0.5)
+    with pytest.raises(InvalidParameterError, match="audit key is not the one"):
+        fill(log, other)
+    with DecisionLog(place, create=True) as again, pytest.raises(InvalidParameterError):
+        fill(again, other)
+    assert log.counts()["decisions"] == 6
+
+
+def test_the_coin_of_all_decisions_can_be_checked(log, coin):
+    fill(log, coin, 30)
+    fill(log, AuditCoin(coin.key, 0.1), 30)  # the share may change
+    assert log.check_coin(coin) == []
+    assert len(log.check_coin(AuditCoin(bytes(32), 0.5))) > 5
+
+
+def test_nothing_can_be_changed_or_dropped(log, coin):
+    fill(log, coin)
+    log.record([Outcome(next(log.entries()).id, truth="no")])
+    for statement in (
+        "UPDATE decisions SET label = 'yes'",
+        "DELETE FROM decisions",
+        "UPDATE outcomes SET wrong = NOT wrong",
+        "DELETE FROM outcomes",
+        "UPDATE facts SET value = '2'",
+        "DELETE FROM rules",
+    ):
+        with (
+            log._engine.connect() as connection,
+            pytest.raises(sa.exc.DBAPIError, match="only added to"),
+        ):
+            connection.execute(sa.text(statement))
+    assert log.counts()["decisions"] == 6
+
+
+def test_threads_write_at_once_and_lose_nothing(log, coin):
+    found = []
+
+    def work():
+        for _ in range(10):
+            found.extend(name for name, _ in fill(log, coin, 3))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(entry.id for entry in log.entries()) == sorted(found)
+    assert len(set(found)) == 120
+
+
+def test_two_servers_write_one_log(log, place, coin):
+    with DecisionLog(place, create=True) as other:
+        ids = [name for name, _ in [*fill(log, coin), *fill(other, coin), *fill(log, coin)]]
+        assert [entry.id for entry in other.entries()] == ids
+        assert log.record([Outcome(ids[7], truth="yes")]) == [Status.RECORDED]
+        assert other.record([Outcome(ids[7], truth="yes")]) == [Status.KNOWN]
+
+
+def test_a_failed_write_leaves_nothing_and_begins_a_new_run(log, coin):
+    fill(log, coin)
+    with pytest.raises(DecisionLogError, match="cannot be written"):
+        log.append(999, coin, ["yes", "no"], [0.5, 0.5], [True, True])  # no such rule
+    assert log.counts()["decisions"] == 6
+    fill(log, coin)
+    runs = {entry.id.split("-")[0] for entry in log.entries()}
+    assert len(runs) == 2
+
+
+def test_an_empty_batch_writes_nothing(log, coin):
+    assert fill(log, coin, 0) == []
+    assert log.record([]) == []
+
+
+def test_a_log_is_read_without_writing_to_it(log, place, coin):
+    fill(log, coin)
+    with DecisionLog(place) as reader:
+        assert len(list(reader.entries())) == 6
+        with pytest.raises(DecisionLogError, match="opened to be read"):
+            reader.put_in_force("loans", MODEL, "{}")
+
+
+def test_a_log_of_another_version_is_refused(log, place):
+    log.close()
+    engine = sa.create_engine(place if "://" in str(place) else f"sqlite:///{place}")
+    drop = ["DROP TRIGGER facts_no_update", "DROP TRIGGER facts_no_change ON facts"]
+    with engine.begin() as connection:
+        connection.execute(sa.text(drop["://" in str(place)]))
+        connection.execute(sa.text("UPDATE facts SET value = '9' WHERE name = 'version'"))
+    engine.dispose()
+    with pytest.raises(DecisionLogError, match="version 9 of the schema; this program knows 1"):
+        DecisionLog(place, create=True)
+
+
+def test_places_that_are_no_log(tmp_path):
+    with pytest.raises(DataFileError, match="There is no decision log"):
+        DecisionLog(tmp_path / "none.db")
+    with pytest.raises(DataFileError, match="There is no folder"):
+        DecisionLog(tmp_path / "none" / "log.db", create=True)
+    with pytest.raises(DataFileError, match="a URL of 'mysql'"):
+        DecisionLog("mysql://root@localhost/x")
+    (tmp_path / "text.db").write_text(
+        "this is no database, but some text that is long enough\n" * 20
+    )
+    with pytest.raises(DecisionLogError, match="cannot be opened: file is not a database"):
+        DecisionLog(tmp_path / "text.db", create=True)
+    sqlite3.connect(tmp_path / "other.db").execute("CREATE TABLE a (b)").connection.close()
+    with pytest.raises(DecisionLogError, match="no decision log of ours"):
+        DecisionLog(tmp_path / "other.db")
+
+
+def test_a_password_is_never_shown():
+    with pytest.raises(DecisionLogError) as caught:
+        DecisionLog("postgresql://user:secret@127.0.0.1:1/x", timeout=2)
+    assert "secret" not in str(caught.value)
+    assert "user:***@" in str(caught.value)
+
+
+def test_a_lock_of_another_process_is_waited_for_and_then_told(tmp_path, coin):
+    path = tmp_path / "decisions.db"
+    with DecisionLog(path, create=True, timeout=0.3) as log:
+        fill(log, coin)
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(DecisionLogError, match="cannot be written: database is locked"):
+            fill(log, coin)
+        assert len(list(log.entries())) == 6  # readers are not held up
+        other.execute("ROLLBACK")
+        other.close()
+        fill(log, coin)
+        assert log.counts()["decisions"] == 12
+
+
+@pytest.mark.parametrize(("durable", "level"), [(False, 1), (True, 2)])
+def test_sqlite_is_set_up_to_survive(tmp_path, durable, level):
+    with (
+        DecisionLog(tmp_path / "d.db", create=True, durable=durable) as log,
+        log._engine.connect() as c,
+    ):
+        assert c.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert c.exec_driver_sql("PRAGMA synchronous").scalar() == level
