@@ -9,6 +9,7 @@ import numpy as np
 
 from reliablenet._checks import as_array, check_fraction, check_seed, parameter_error
 from reliablenet.certificate.groups import draw_places
+from reliablenet.certificate.judgement import warn_of_labels
 from reliablenet.certificate.promise import Promise
 from reliablenet.certificate.record import Provenance, Unit
 from reliablenet.certificate.rule import columns_of
@@ -16,7 +17,6 @@ from reliablenet.certificate.rule_certificate import RuleCertificate
 from reliablenet.certificate.rule_plan import plan_rule
 from reliablenet.certificate.rule_search import certified_rule_batches
 from reliablenet.certificate.scored import ScoredRows, score_rows
-from reliablenet.certificate.threshold import warn_of_labels
 
 
 def certified_rule(

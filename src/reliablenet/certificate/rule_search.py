@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from reliablenet._checks import check_fraction
 from reliablenet.certificate.bounds import clopper_pearson_upper
+from reliablenet.certificate.judgement import Count
 from reliablenet.certificate.promise import plain_label
 from reliablenet.certificate.record import Provenance, Unit
 from reliablenet.certificate.rule import ALL, Rule, Thresholds, merge_tables
@@ -31,7 +32,6 @@ from reliablenet.certificate.rule_parts import make_parts
 from reliablenet.certificate.rule_plan import Floats, RulePlan, named
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.certificate.tally import Tally
-from reliablenet.certificate.threshold import Count
 from reliablenet.errors import InvalidDataError
 
 COVERAGES = tuple(k / 10 for k in range(10, 0, -1))  # tried where no order was learned

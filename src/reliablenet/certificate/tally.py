@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reliablenet.certificate.cost import largest_certifiable_cost
+from reliablenet.certificate.labels import find_places
 from reliablenet.certificate.planning import largest_certifiable_errors
 from reliablenet.certificate.promise import Promise, plain_label
 from reliablenet.certificate.rule import ALL, Thresholds, crossed, factorize
-from reliablenet.certificate.scored import ScoredRows, find_places
+from reliablenet.certificate.scored import ScoredRows
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 Codes = NDArray[np.intp]
