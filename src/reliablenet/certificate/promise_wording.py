@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
+from reliablenet.certificate import wording
 from reliablenet.certificate.planning import largest_certifiable_errors
+from reliablenet.certificate.record import Certificate
 from reliablenet.certificate.wording import confidence, exact, percent
 
 if TYPE_CHECKING:
@@ -54,7 +57,9 @@ def promise_text(promise: Promise) -> str:
     }[promise.kind]
 
 
-def rule_verdict(certificate: RuleCertificate, subject: str = "the rule") -> str:
+def rule_verdict(
+    certificate: RuleCertificate, subject: str = "the rule", acts: bool | None = None
+) -> str:
     """Return what to make of the certificate of a rule, in one sentence.
 
     Examples
@@ -69,9 +74,12 @@ def rule_verdict(certificate: RuleCertificate, subject: str = "the rule") -> str
     """
     c = certificate
     if c.empty:
-        return f"Certified, but worth nothing: {emptiness(c)}."
+        return f"Certified, but worth nothing: {wording.emptiness(c)}."
+    if not c.certified and acts is None and c.threshold < math.inf:
+        return f"Not certified: {subject} is not shown to keep its promise ({promise_text(c.promise)})."
     if not c.certified:
-        return f"Not certified: {subject} defers every row."
+        share = f"acts on {percent(c.coverage)} of rows without a certificate"
+        return f"Not certified: {subject} {share if acts else 'defers every row'}."
     text = f"Certified: {subject} acts on {percent(c.coverage)} of rows, and "
     text += f"{promise_text(c.promise)} ({confidence(c.rho)} confidence)"
     return f"{text}; deferred: {_names(list(c.deferred))}." if c.deferred else f"{text}."
@@ -86,28 +94,43 @@ def rule_reason(certificate: RuleCertificate) -> str:
         more = f" (the closest of {len(acting)})" if len(acting) > 1 else ""
         said = [f"{closest.reason}{more}"]
     else:
-        few = [p for p in c.parts if largest_certifiable_errors(p.n, p.alpha, p.rho) < 0]
-        refused = few or [part for part in c.parts if not part.certified]
+        refused = _too_few(c) or [part for part in c.parts if not part.certified]
         said = _some([part.reason for part in refused]) or ["nothing could be certified"]
     if c.deferred:
         said.append(f"deferred: {_names([f'{name} ({why})' for name, why in c.deferred.items()])}")
     return "; ".join(said)
 
 
-def emptiness(certificate: RuleCertificate) -> str:
-    """Return why a granted certificate is worth nothing, "" if it is worth something."""
-    c = certificate
-    if not c.empty:
+def verdict(
+    certificate: Certificate | RuleCertificate, subject: str = "the rule", acts: bool | None = None
+) -> str:
+    """Return what to make of a certificate of either kind; see `wording.verdict`."""
+    if isinstance(certificate, Certificate):
+        return wording.verdict(certificate, subject, acts)
+    return rule_verdict(certificate, subject, acts)
+
+
+def remedy(certificate: Certificate | RuleCertificate, share: float = 1.0) -> str:
+    """Return what would grant a refused certificate of either kind, "" if it was granted."""
+    if isinstance(certificate, Certificate):
+        return wording.remedy(certificate, share)
+    if certificate.certified:
         return ""
-    wrong = f"of {c.accepted:,} rows acted on {c.errors:,} were wrong"
-    if c.commonest is None:
-        return wrong
-    guessing = percent((c.n - c.commonest) / c.n)
-    return f"{wrong}; always answering the commonest label would be wrong on {guessing} of rows"
+    few = _too_few(certificate)
+    wanting = few or [part for part in certificate.parts if not part.certified]
+    # with groups, the share of each in all rows is not known: rows of the group are named alone
+    return "; ".join(_some([wording.remedy(part) for part in wanting]))
+
+
+def notes(certificate: Certificate | RuleCertificate) -> list[str]:
+    """Return what else a reader must know of a certificate of either kind."""
+    if isinstance(certificate, Certificate):
+        return wording.notes(certificate)
+    return wording.notes(certificate) + rule_notes(certificate)
 
 
 def rule_notes(certificate: RuleCertificate) -> list[str]:
-    """Return what else a reader must know of the certificate of a rule."""
+    """Return what a reader must know of the certificate of a rule besides what all have in common."""
     c = certificate
     said = []
     if c.mixtures:
@@ -120,6 +143,11 @@ def rule_notes(certificate: RuleCertificate) -> list[str]:
             if unlimited:
                 said.append(f"no budget limits what is predicted as {_names(unlimited)}")
     return said
+
+
+def _too_few(certificate: RuleCertificate) -> list[Certificate]:
+    parts = certificate.parts
+    return [p for p in parts if largest_certifiable_errors(p.n, p.alpha, p.rho) < 0]
 
 
 def _number(promise: Promise) -> float:

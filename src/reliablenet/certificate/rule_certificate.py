@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from reliablenet._checks import (
     check_count,
@@ -17,10 +17,11 @@ from reliablenet._checks import (
     parameter_error,
 )
 from reliablenet.certificate import promise_wording as wording
+from reliablenet.certificate.bounds import clopper_pearson_interval
 from reliablenet.certificate.cost import CostCertificate
 from reliablenet.certificate.planning import largest_certifiable_errors
 from reliablenet.certificate.promise import Promise
-from reliablenet.certificate.record import Certificate, Provenance, Unit
+from reliablenet.certificate.record import Certificate, Population, Provenance, Unit
 from reliablenet.certificate.rule import Rule
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
@@ -82,6 +83,10 @@ class RuleCertificate:
     commonest: int | None = None
     unknown: int = 0
     provenance: Provenance | None = field(default=None, compare=False)
+
+    # of which rows its counts speak, as a part would say
+    population: ClassVar[Population] = "all"
+    name: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         owner = "RuleCertificate"
@@ -194,6 +199,17 @@ class RuleCertificate:
     def error_accepted(self) -> float:
         """Observed share of wrong rows among those accepted; NaN if none is."""
         return self.errors / self.accepted if self.accepted else math.nan
+
+    @property
+    def error_accepted_interval(self) -> tuple[float, float]:
+        """Two-sided Clopper-Pearson interval of the error rate among rows accepted, level 1 - rho."""
+        low, high = clopper_pearson_interval(self.errors, self.accepted, 1.0 - self.rho)
+        return low, high
+
+    @property
+    def guessing_error(self) -> float:
+        """Share of rows that always answering the commonest label gets wrong; NaN if not known."""
+        return math.nan if self.commonest is None else (self.n - self.commonest) / self.n
 
     @property
     def mixtures(self) -> str:

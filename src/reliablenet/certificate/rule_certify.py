@@ -11,11 +11,11 @@ from reliablenet._checks import as_array, check_fraction, check_seed, parameter_
 from reliablenet.certificate.groups import draw_places
 from reliablenet.certificate.judgement import warn_of_labels
 from reliablenet.certificate.promise import Promise
-from reliablenet.certificate.record import Provenance, Unit
-from reliablenet.certificate.rule import columns_of
-from reliablenet.certificate.rule_certificate import RuleCertificate
+from reliablenet.certificate.record import Certificate, Provenance, Unit
+from reliablenet.certificate.rule import Rule, columns_of
+from reliablenet.certificate.rule_certificate import FORMAT as RULE_FORMAT, RuleCertificate
 from reliablenet.certificate.rule_plan import plan_rule
-from reliablenet.certificate.rule_search import certified_rule_batches
+from reliablenet.certificate.rule_search import certified_rule_batches, certify_rule_batches
 from reliablenet.certificate.scored import ScoredRows, score_rows
 
 
@@ -107,6 +107,30 @@ def judge_rule(
     """Return what scored rows of a certification fold prove of a promise; see `certified_rule`."""
     plan = plan_rule(promise, rows.lowest, rows.n, selection, classes)
     return certified_rule_batches(lambda: [rows], plan, rho, unit=unit, provenance=provenance)
+
+
+def judge_fixed_rule(
+    rows: ScoredRows,
+    rule: Rule,
+    promise: Promise,
+    rho: float,
+    *,
+    unit: Unit = "row",
+    provenance: Provenance | None = None,
+) -> RuleCertificate:
+    """Return what scored rows prove of a rule that was fixed before they were seen.
+
+    Every part is tested at rho: the certificate is granted only if all pass, and one whose budget is
+    truly exceeded passes with probability rho at most.
+    """
+    plan = plan_rule(promise, rows.lowest, rows.n, None, rule.classes)
+    return certify_rule_batches([rows], rule, plan, rho, unit=unit, provenance=provenance)
+
+
+def read_certificate(text: str) -> Certificate | RuleCertificate:
+    """Read the JSON of a certificate of either kind."""
+    kind = RuleCertificate if f'"{RULE_FORMAT}"' in text else Certificate
+    return kind.from_json(text)
 
 
 def check_promise(promise: Any, owner: str) -> Promise:

@@ -44,22 +44,35 @@ def make_parts(search: Search, rule: Rule) -> tuple[list[Certificate], dict[str,
                 continue
             level = search.level if separate else search.joint_level
             threshold = rule.threshold
-            if separate:
+            if search.fixed:
+                threshold = _fixed_threshold(rule, tally, label)
+            elif separate:
                 threshold = search.own_threshold(tally, code)
                 if (tally, code) not in search.testable:
                     level = search.rho / (len(search.testable) + 1 + bool(search.joint))
             part = _part(search, tally, code, level, threshold, name)
             parts.append(part)
-            if separate and threshold == math.inf:
+            if search.fixed and threshold == math.inf:
+                deferred[name] = "the rule defers it"
+            elif separate and threshold == math.inf:
                 few = largest_certifiable_errors(n, alpha, level) < 0
                 deferred[name] = f"{n} rows are too few" if few else "too many mistakes"
     return parts, deferred
+
+
+def _fixed_threshold(rule: Rule, tally: Tally, label: Any) -> float:
+    """Return the threshold of a group in a rule; of whatever else the lowest."""
+    for table in rule.tables:
+        if table.key == tally.key and tally.promise.kind == "by_group":
+            return table.values.get(label, math.inf)
+    return rule.threshold
 
 
 def _part(
     search: Search, tally: Tally, code: int, level: float, threshold: float, name: str
 ) -> Certificate:
     kind: Kind = "sequence" if tally is search.among else "monotone"
+    kind = "fixed" if search.fixed else kind
     n, accepted = int(tally.sizes[code]), int(tally.accepted[code])
     if tally is search.among and accepted:
         n = accepted

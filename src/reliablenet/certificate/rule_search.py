@@ -86,11 +86,49 @@ def certified_rule_batches(
     return search.certificate(rule, provenance)
 
 
+def certify_rule_batches(
+    batches: Iterable[ScoredRows],
+    rule: Rule,
+    plan: RulePlan,
+    rho: float = 0.05,
+    *,
+    unit: Unit = "row",
+    provenance: Provenance | None = None,
+) -> RuleCertificate:
+    """Certify a rule that was fixed beforehand, on rows that come in batches and are looked at once.
+
+    Parameters
+    ----------
+    batches : iterable of ScoredRows
+    rule : Rule
+    plan : RulePlan
+        Of the promise; nothing is learned for a fixed rule.
+    rho : float in (0, 1)
+    unit : {"row", "group"}
+    provenance : Provenance, optional
+
+    Returns
+    -------
+    RuleCertificate
+    """
+    search = Search(plan, check_fraction("rho", rho, "certify_rule_batches"), unit, fixed=True)
+    for rows in batches:
+        search.count.n += rows.n
+        search.count.look(rows)
+        search.measure(rows)
+        search.count_accepted(rows, _accepted(rule, rows, plan.classes))
+    if search.count.n == 0:
+        raise InvalidDataError("certify_rule_batches needs rows; got 0.")
+    return search.certificate(rule, provenance)
+
+
 class Search:
     """The state of a search: what was counted, and from which places on each path accepts."""
 
-    def __init__(self, plan: RulePlan, rho: float, unit: Unit) -> None:
-        self.plan, self.rho = plan, rho
+    def __init__(self, plan: RulePlan, rho: float, unit: Unit, *, fixed: bool = False) -> None:
+        self.plan, self.rho, self.fixed = plan, rho, fixed
+        self.level = self.joint_level = rho
+        self.testable: list[tuple[Tally, int]] = []
         self.count = Count(unit=unit)
         self.own, self.joint = plan.tallies()
         self.counted = (
@@ -121,6 +159,11 @@ class Search:
                 self._wrong_above += np.bincount(first[rows.wrong], minlength=length)
             else:
                 self._scores.append((place, rows.wrong))
+
+    def measure(self, rows: ScoredRows) -> None:
+        """Take in sizes of populations alone."""
+        for tally in (*self.own, *self.joint):
+            tally.measure(rows, tally.codes(rows))
 
     def decide(self) -> None:
         """Find from which places on the rules accept: above the last mistake that is not affordable."""

@@ -184,15 +184,19 @@ class Tally:
         """Take in rows with their places on the path: sizes, and the places of mistakes."""
         codes = self.codes(rows)
         spent = self.spending(rows, codes)
-        if self.promise.kind == "by_predicted":
-            self.sizes += rows.n
-        else:
-            self.sizes += np.bincount(codes[codes >= 0], minlength=len(self.sizes))
+        self.measure(rows, codes)
         hit = spent > 0.0
         self._place.frombytes(np.ascontiguousarray(place[hit]).tobytes())
         self._whose.frombytes(codes[hit].astype(np.int64).tobytes())
         if not self.counts:
             self._spent.frombytes(spent[hit].tobytes())
+
+    def measure(self, rows: ScoredRows, codes: Codes) -> None:
+        """Take in the sizes of the populations."""
+        if self.promise.kind == "by_predicted":
+            self.sizes += rows.n
+        else:
+            self.sizes += np.bincount(codes[codes >= 0], minlength=len(self.sizes))
 
     def count(self, rows: ScoredRows, accepted: NDArray[np.bool_], codes: Codes) -> None:
         """Take in which of the rows the rule accepts."""

@@ -19,6 +19,9 @@ from reliablenet.certificate.planning import (
 
 if TYPE_CHECKING:
     from reliablenet.certificate.record import Certificate
+    from reliablenet.certificate.rule_certificate import RuleCertificate
+
+    AnyCertificate = Certificate | RuleCertificate
 
 
 def verdict(certificate: Certificate, subject: str = "the rule", acts: bool | None = None) -> str:
@@ -94,7 +97,7 @@ def reason(certificate: Certificate) -> str:
     return "the rule acts on no row, so there is nothing to certify"
 
 
-def acted_on(certificate: Certificate) -> str:
+def acted_on(certificate: AnyCertificate) -> str:
     """Return how the rows acted on fared, and what always giving one answer would do.
 
     The interval holds at the level beside it for a rule fixed beforehand. Where the threshold was
@@ -118,7 +121,7 @@ def acted_on(certificate: Certificate) -> str:
     return f"{text}; {_guessing(c)}" if c.commonest is not None else text
 
 
-def emptiness(certificate: Certificate) -> str:
+def emptiness(certificate: AnyCertificate) -> str:
     """Return why a granted certificate is worth nothing, "" if it is worth something."""
     c = certificate
     if not c.empty:
@@ -184,7 +187,7 @@ def remedy(certificate: Certificate, share: float = 1.0, allowed: Certificate | 
     )
 
 
-def notes(certificate: Certificate) -> list[str]:
+def notes(certificate: AnyCertificate) -> list[str]:
     """Return what else a reader must know: unit, reuse, choice, copies, classes not known."""
     c, said = certificate, []
     if c.unit == "group":
@@ -334,7 +337,7 @@ def _claim(c: Certificate, share: str, will: str) -> str:
     return f"{share} of {whom} {will} be acted on wrongly{as_what}"
 
 
-def _whom(c: Certificate) -> str:
+def _whom(c: AnyCertificate) -> str:
     if c.population == "class":
         return f" that are truly {c.name}"
     return f" of {c.name}" if c.population == "group" else ""
@@ -346,17 +349,17 @@ def _mistake(c: Certificate) -> str:
     return f"confident {c.name} mistake" if c.population == "predicted" else "confident mistake"
 
 
-def _fate(c: Certificate) -> str:
+def _fate(c: AnyCertificate) -> str:
     were = "was" if c.errors == 1 else "were"
     return f"of {_count(c.accepted, 'row')} acted on {c.errors:,} {were} wrong"
 
 
-def _guessing(c: Certificate) -> str:
+def _guessing(c: AnyCertificate) -> str:
     wrong = percent(c.guessing_error)
     return f"always answering the commonest label would be wrong on {wrong} of rows"
 
 
-def _units(c: Certificate) -> str:
+def _units(c: AnyCertificate) -> str:
     counted = _count(c.n, c.unit)
     counted = counted if c.unit == "row" else f"{counted} (one row of each)"
     if c.population == "accepted":
