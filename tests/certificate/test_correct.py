@@ -146,7 +146,7 @@ def test_a_constant_score_accepts_all_or_nothing(wrong, coverage) -> None:
     assert certificate.coverage == coverage
     assert certificate.threshold == (-math.inf if coverage else math.inf)
     assert certificate.certified == bool(coverage)
-    assert "highest scores already hold too many mistakes" in certificate.reason or coverage
+    assert "best scores already hold too many mistakes" in certificate.reason or coverage
 
 
 def test_answers_that_are_all_wrong_are_worth_nothing() -> None:

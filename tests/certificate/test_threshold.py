@@ -122,9 +122,7 @@ class TestCertified:
         certificate = certified_threshold(**rule(np.minimum(score, 90), wrong))
         assert certificate.threshold == math.inf
         assert certificate.accepted == 0
-        assert (
-            "the rows with the highest scores already hold too many mistakes" in certificate.reason
-        )
+        assert "the rows with the best scores already hold too many mistakes" in certificate.reason
 
     def test_no_errors_accept_every_row(self):
         certificate = certified_threshold(np.tile([0.9, 0.1], (59, 1)), np.zeros(59, int))

@@ -86,7 +86,7 @@ def test_a_threshold_below_1_is_never_written_as_1(value) -> None:
         ),
         (
             certificate(0, 0, 100, threshold=math.inf, kind="monotone"),
-            "the rows with the highest scores already hold too many mistakes: alpha = 5 % "
+            "the rows with the best scores already hold too many mistakes: alpha = 5 % "
             "allows 1 confident mistake in 100 rows",
         ),
         (

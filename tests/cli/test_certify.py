@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -339,3 +341,117 @@ def test_copies_among_fresh_rows_are_noted_and_counted(trained, loans, call) -> 
     found = json.loads(result.stdout)
     assert found["provenance"]["copies"] >= 4 * len(table)
     assert any("repeat another row of the fold" in note for note in found["notes"])
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory):
+    """A table of answers that are right or wrong, and a folder to write it in."""
+    rng = np.random.default_rng(1)
+    entropy = rng.exponential(size=3000).round(2)  # with ties
+    table = pd.DataFrame(
+        {"entropy": entropy, "sure": -entropy, "who": rng.integers(900, size=3000)}
+    )
+    table["correct"] = rng.random(3000) > entropy / 12
+    return tmp_path_factory.mktemp("answers"), table
+
+
+def written(folder, table, kind) -> Path:
+    path = folder / f"answers.{kind}"
+    if kind == "csv":
+        table.assign(correct=table["correct"].astype(float)).to_csv(path, index=False)
+    elif kind == "parquet":
+        pytest.importorskip("pyarrow")
+        table.to_parquet(path)
+    else:  # as lm-eval writes its samples
+        lines = (
+            json.dumps({"doc": {"who": row.who}, "acc": float(row.correct), "uq": [row.entropy]})
+            for row in table.itertuples()
+        )
+        path.write_text("\n".join(lines))
+    return path
+
+
+@pytest.mark.parametrize("threshold", [None, 0.25])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_answers_that_are_right_or_wrong(answers, call, kind, threshold) -> None:
+    folder, table = answers
+    path = written(folder, table, kind)
+    names = ("acc", "uq.0") if kind == "jsonl" else ("correct", "entropy")
+    arguments = ["certify", "--predictions", path, "--correct", names[0], "--score", names[1]]
+    arguments += ["--lower-is-better", "--alpha", "0.04"]
+    arguments += [] if threshold is None else ["--threshold", threshold]
+    rows = {"score": table["sure"], "correct": table["correct"], "alpha": 0.04}
+    expected = (
+        rn.certified_threshold(**rows)
+        if threshold is None
+        else rn.certify(**rows, threshold=-threshold)
+    )
+    found = json.loads(call(*arguments, "--json").stdout)
+    acts_at = found.pop("acts_at")
+    assert found == expected.to_dict()
+    assert expected.certified
+    assert acts_at == {"column": names[1], "at_most": -expected.threshold}
+    kept = table[table["entropy"] <= acts_at["at_most"]]
+    assert (len(kept), (~kept["correct"]).sum()) == (expected.accepted, expected.errors)
+    shown = call(*arguments)
+    assert shown.exit_code == 0
+    assert re.search(rf"acts at   {names[1]} [\d.]+…? or less\n", shown.stdout)
+    assert "commonest" not in shown.stdout
+
+
+def test_a_high_score_is_better_unless_said_otherwise(answers, call) -> None:
+    folder, table = answers
+    path = written(folder, table, "csv")
+    arguments = ("certify", "--predictions", path, "--correct", "correct", "--score", "sure")
+    one = json.loads(call(*arguments, "--group", "who", "--alpha", "0.1", "--json").stdout)
+    assert one["acts_at"] == {"column": "sure", "at_least": one["threshold"]}
+    expected = rn.certified_threshold(
+        score=table["sure"], correct=table["correct"], groups=table["who"], alpha=0.1
+    )
+    assert (one["unit"], one["n"]) == ("group", expected.n)
+
+
+def test_a_threshold_of_zero_has_no_sign(answers, call) -> None:
+    folder, table = answers
+    path = written(folder, table, "csv")
+    shown = call(
+        *("certify", "--predictions", path, "--correct", "correct", "--score", "entropy"),
+        *("--lower-is-better", "--threshold", "0", "--alpha", "0.1"),
+    )
+    assert "acts at   entropy 0 or less" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "story"),
+    [
+        (["--correct", "correct"], "--predictions needs --label"),
+        (["--correct", "correct", "--score", "sure", "--label", "who"], "--correct with --score"),
+        (["--correct", "correct", "--score", "sure", "--proba", "a,b"], "--correct with --score"),
+        (["--label", "who", "--proba", "a,b", "--score", "sure"], "--predictions needs --label"),
+        (["--label", "who", "--proba", "a,b", "--lower-is-better"], "--lower-is-better speaks of"),
+        (["--correct", "sure", "--score", "sure"], "both name the column 'sure'"),
+        (
+            ["--correct", "entropy", "--score", "sure"],
+            r"The verdict 'entropy' must be true or false",
+        ),
+        (["--correct", "right", "--score", "sure"], "has no column 'right'"),
+    ],
+)
+def test_columns_that_do_not_go_together_are_refused(answers, call, arguments, story) -> None:
+    folder, table = answers
+    path = written(folder, table, "csv")
+    result = call("certify", "--predictions", path, *arguments)
+    assert result.exit_code == 2
+    assert story in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_a_verdict_must_be_known_in_every_row(call, tmp_path) -> None:
+    for cell, story in (
+        ("", "is missing in 1 of 3 rows, first in row 2"),
+        ("0.5", "got '0.5' in row 2"),
+    ):
+        path = tmp_path / "gap.csv"
+        path.write_text(f"correct,score\n1,0.5\n0,0.4\n{cell},0.3\n")
+        result = call("certify", "--predictions", path, "--correct", "correct", "--score", "score")
+        assert result.exit_code == 2
+        assert story in result.stderr

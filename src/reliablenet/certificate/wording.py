@@ -93,7 +93,7 @@ def reason(certificate: Certificate) -> str:
     if c.threshold < math.inf:
         return f"{observed}; {allowed}"
     if c.kind == "monotone":
-        return f"the rows with the highest scores already hold too many mistakes: {allowed}"
+        return f"the rows with the best scores already hold too many mistakes: {allowed}"
     return "the rule acts on no row, so there is nothing to certify"
 
 

@@ -10,6 +10,12 @@ import typer
 from reliablenet.cli import options
 from reliablenet.cli.running import REFUSED
 
+WAYS = (  # which columns of a file say how sure and how right an answer is
+    {"--label", "--predicted", "--score"},
+    {"--label", "--proba"},
+    {"--correct", "--score"},
+)
+
 
 def certify(
     model: Annotated[Path | None, typer.Argument(help="A model file.", metavar="MODEL")] = None,
@@ -33,6 +39,16 @@ def certify(
             "--predicted and --score."
         ),
     ] = "",
+    correct: Annotated[
+        str,
+        typer.Option(
+            help="Column of PREDICTIONS that says whether the answer is right (true or false, 1 or 0), with "
+            "--score alone: for answers that are no labels."
+        ),
+    ] = "",
+    lower_is_better: Annotated[
+        bool, typer.Option("--lower-is-better", help="A low --score means a sure answer.")
+    ] = False,
     threshold: Annotated[
         float | None,
         typer.Option(help="A threshold fixed beforehand; by default the lowest certifiable one."),
@@ -55,6 +71,8 @@ def certify(
     Example: reliablenet certify model.rnet fresh.csv --target default
 
     Example: reliablenet certify --predictions p.parquet --label y --predicted yhat --score conf
+
+    Example: reliablenet certify --predictions answers.jsonl --correct exact_match --score entropy --lower-is-better
     """
     from reliablenet.certificate.streaming import certified_threshold_batches, certify_batches
     from reliablenet.certificate.wording import verdict
@@ -62,24 +80,43 @@ def certify(
     from reliablenet.cli.printing import certificate_lines, show, show_json
     from reliablenet.tables.files import local_file
 
+    extra: dict[str, object] = {}
+    acts_at = ""
     if predictions:
-        if model is not None or not label or bool(proba) == bool(predicted and score):
-            raise typer.BadParameter(
-                "--predictions needs --label, and --predicted with --score or else --proba, and "
-                "no MODEL."
-            )
         columns = {"--label": [label], "--predicted": [predicted], "--score": [score]}
-        _refuse_twice(columns | {"--proba": options.names(proba), "--group": [group]})
+        columns |= {"--proba": options.names(proba), "--correct": [correct]}
+        if model is not None or {o for o, names in columns.items() if any(names)} not in WAYS:
+            raise typer.BadParameter(
+                "--predictions needs --label, and --predicted with --score or else --proba; or "
+                "--correct with --score; and no MODEL."
+            )
+        if lower_is_better and not score:
+            raise typer.BadParameter("--lower-is-better speaks of --score; give that too.")
+        _refuse_twice(columns | {"--group": [group]})
         budget = (0.05 if alpha is None else alpha, 0.05 if rho is None else rho)
         with local_file(predictions) as path:
-            file = Predictions(path, label, predicted, score, tuple(options.names(proba)), group)
+            file = Predictions(
+                path,
+                label=label,
+                predicted=predicted,
+                score=score,
+                proba=tuple(options.names(proba)),
+                correct=correct,
+                group=group,
+                lower_is_better=lower_is_better,
+            )
             if threshold is None:
                 found = certified_threshold_batches(file.read, *budget)
             else:
-                found = certify_batches(file.read(), threshold, *budget)
+                found = certify_batches(file.read(), file.threshold(threshold), *budget)
+        if correct or lower_is_better:  # else the certificate says it all
+            side = "at_most" if lower_is_better else "at_least"
+            extra["acts_at"] = {"column": score, side: file.threshold(found.threshold)}
+            acts_at = file.acts_at(found.threshold)
         subject = "the rule"
     else:
-        if model is None or not data or not target or threshold is not None:
+        others = (threshold is not None, correct, lower_is_better)
+        if model is None or not data or not target or any(others):
             raise typer.BadParameter(
                 "give MODEL, DATA and --target (the model has its threshold), or --predictions."
             )
@@ -92,9 +129,9 @@ def certify(
             found = fresh.finish(certify_batches(fresh.read(), fitted.threshold_, *budget))
         subject = "the model"
     if as_json:
-        show_json(found.to_dict())
+        show_json(found.to_dict() | extra)
     else:
-        show(verdict(found, subject), certificate_lines(found))
+        show(verdict(found, subject), certificate_lines(found, acts_at=acts_at))
     if not found.certified:
         raise typer.Exit(REFUSED)
 

@@ -1,4 +1,4 @@
-"""A file with the predictions of any model: labels and scores, or probabilities."""
+"""A file with the predictions of any model: labels and scores, probabilities, or verdicts and scores."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from reliablenet._checks import check_finite
 from reliablenet.certificate.labels import find_places, refuse_other_spelling
 from reliablenet.certificate.scored import ScoredRows, check_proba, proba_rows
+from reliablenet.certificate.wording import threshold_text
 from reliablenet.errors import InvalidDataError
 from reliablenet.tables.files import read_batches
-from reliablenet.tables.target import group_names, label_texts, true_labels
+from reliablenet.tables.target import group_names, label_texts, true_labels, verdicts
 
 
 @dataclass(frozen=True)
@@ -33,32 +34,62 @@ class Predictions:
         Columns with the predicted label and its confidence, or
     proba : tuple of str
         columns with the probabilities of the classes.
+    correct : str
+        Column that says which answers are right, with ``score`` alone.
     group : str
         Column that says whose row each is, if rows belong together.
+    lower_is_better : bool
+        Whether a low score means a sure answer. Rows then have it with its sign turned.
     """
 
     path: Path
-    label: str
+    label: str = ""
     predicted: str = ""
     score: str = ""
     proba: tuple[str, ...] = ()
+    correct: str = ""
     group: str = ""
+    lower_is_better: bool = False
+
+    def threshold(self, value: float) -> float:
+        """Return a threshold of scores as one of rows, or one of rows as one of scores."""
+        return 0.0 - value if self.lower_is_better else value
+
+    def acts_at(self, threshold: float) -> str:
+        """Say at which scores of the file the rule acts, given its threshold of rows."""
+        side = "or less" if self.lower_is_better else "or more"
+        return f"{self.score} {threshold_text(self.threshold(threshold))} {side}"
 
     def read(self) -> Iterator[ScoredRows]:
         """Yield scores and verdicts, batch by batch, anew whenever it is called."""
+        found = self._answered() if self.correct else self._predicted()
+        for frame, rows in found:
+            yield (
+                replace(rows, group=group_names(frame[self.group], self.group))
+                if self.group
+                else rows
+            )
+
+    def _answered(self) -> Iterator[tuple[pd.DataFrame, ScoredRows]]:
+        for frame in self._frames([self.correct, self.score], {self.correct, self.group}):
+            right = verdicts(frame[self.correct], self.correct)
+            yield frame, ScoredRows(self._scores(frame), ~right, -math.inf)
+
+    def _predicted(self) -> Iterator[tuple[pd.DataFrame, ScoredRows]]:
         answers = list(self.proba) or [self.predicted, self.score]
-        columns = list(dict.fromkeys([self.label, *answers, *filter(None, [self.group])]))
         classes: NDArray[Any] | None = None
         true, said = set[str](), set[str]()  # in the end, lest a slip in spelling be a class
-        for frame in read_batches(
-            self.path, columns, text={self.label, self.predicted, self.group}
-        ):
+        texts = {self.label, self.predicted, self.group}
+        for frame in self._frames([self.label, *answers], texts):
             labels = true_labels(frame[self.label], self.label)
             if not self.proba:
                 predicted = label_texts(frame[self.predicted])
-                score = _numbers(frame[self.score], self.score)
                 rows = ScoredRows(
-                    score, predicted != labels, -math.inf, truth=labels, predicted=predicted
+                    self._scores(frame),
+                    predicted != labels,
+                    -math.inf,
+                    truth=labels,
+                    predicted=predicted,
                 )
                 said.update(predicted.tolist())
             else:
@@ -68,13 +99,17 @@ class Predictions:
                     said.update(classes.tolist())
                 rows = proba_rows(check_proba(table, "certify"), find_places(labels, classes))
             true.update(labels.tolist())
-            yield (
-                replace(rows, group=group_names(frame[self.group], self.group))
-                if self.group
-                else rows
-            )
+            yield frame, rows
         known = said if self.proba else said - true  # labels of both kinds may be two classes
         refuse_other_spelling(true - said, known, "certify", self.label)
+
+    def _frames(self, columns: list[str], texts: set[str]) -> Iterator[pd.DataFrame]:
+        wanted = list(dict.fromkeys([*columns, *filter(None, [self.group])]))
+        return read_batches(self.path, wanted, text=texts)
+
+    def _scores(self, frame: pd.DataFrame) -> NDArray[np.float64]:
+        score = _numbers(frame[self.score], self.score)
+        return -score if self.lower_is_better else score
 
 
 def name_classes(columns: Sequence[str], labels: Sequence[str], target: str) -> NDArray[Any]:

@@ -15,15 +15,22 @@ if TYPE_CHECKING:
     from reliablenet.methods import Comparison
 
 
-def certificate_lines(certificate: Certificate, *, share: float = 1.0) -> dict[str, str]:
-    """Return what stands below a verdict, by name; ``share`` of the user's rows certify."""
+def certificate_lines(
+    certificate: Certificate, *, share: float = 1.0, acts_at: str = ""
+) -> dict[str, str]:
+    """Return what stands below a verdict, by name.
+
+    ``share`` of the user's rows certify; ``acts_at`` says where the rule acts if its score is no
+    confidence of ours.
+    """
     from reliablenet.certificate import wording
 
     lines = {"because": certificate.reason, "acted on": wording.acted_on(certificate)}
     if not certificate.certified:
         lines["needed"] = wording.remedy(certificate, share)
     elif math.isfinite(certificate.threshold):
-        lines["acts at"] = f"confidence {wording.threshold_text(certificate.threshold)} or more"
+        own = f"confidence {wording.threshold_text(certificate.threshold)} or more"
+        lines["acts at"] = acts_at or own
     notes = wording.notes(certificate)
     return lines | {f"note {i + 1}" if len(notes) > 1 else "note": t for i, t in enumerate(notes)}
 

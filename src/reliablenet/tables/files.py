@@ -1,4 +1,4 @@
-"""Tables from files: CSV in its many forms, or Parquet, whole or in batches of bounded memory."""
+"""Tables from files: CSV in its many forms, JSON lines or Parquet, whole or in batches of bounded memory."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pandas as pd
 
 from reliablenet.errors import InvalidDataError, MissingExtraError
 from reliablenet.tables.columns import check_columns
+from reliablenet.tables.json_lines import json_frames, json_names, looks_like_json
 from reliablenet.tables.text import Records, first_bytes, opened_text
 
 BATCH_ROWS = 65_536
@@ -38,13 +40,13 @@ def local_file(path: str | Path) -> Iterator[Path]:
 def read_table(path: str | Path, *, text: Collection[str] = ()) -> pd.DataFrame:
     r"""Read a table whole.
 
-    Separator (comma, semicolon, tab, bar), decimal comma, compression (gz, bz2, xz, zip, zst) and
+    JSON lines have one object a line; fields inside fields get names with dots. Separator (comma, semicolon, tab, bar), decimal comma, compression (gz, bz2, xz, zip, zst) and
     byte order mark are found out. A damaged file is refused with the number of the line.
 
     Parameters
     ----------
     path : str or Path
-        CSV, TSV or Parquet.
+        CSV, TSV, JSON lines or Parquet.
     text : collection of str
         Columns to leave as they are written, where pandas would see numbers.
 
@@ -70,7 +72,7 @@ def read_table(path: str | Path, *, text: Collection[str] = ()) -> pd.DataFrame:
         with _parquet(path) as file:
             return _arrow_frame(file.read(_columns_of(file)))
     with opened_text(path) as lines:
-        frames = _csv_frames(Records(lines, path.name), path, None, None, text)
+        frames = _text_frames(lines, path, None, None, text)
         if (frame := next(frames, None)) is None:
             raise InvalidDataError(f"{path.name} has a header and no rows.")
         return frame
@@ -114,7 +116,7 @@ def read_batches(
     path = Path(path)
     if not _is_parquet(path):
         with opened_text(path) as lines:
-            yield from _csv_frames(Records(lines, path.name), path, columns, rows, text)
+            yield from _text_frames(lines, path, columns, rows, text)
         return
     with _parquet(path) as file:
         wanted = _columns_of(file)
@@ -135,7 +137,34 @@ def column_names(path: str | Path) -> list[str]:
         with _parquet(path) as file:
             return _columns_of(file)
     with opened_text(path) as lines:
+        first, lines = _peeked(lines)
+        if looks_like_json(first):
+            return json_names(lines, path.name)
         return list(Records(lines, path.name).dialect.names)
+
+
+def _text_frames(
+    lines: Iterator[str],
+    path: Path,
+    columns: Sequence[str] | None,
+    rows: int | None,
+    text: Collection[str],
+) -> Iterator[pd.DataFrame]:
+    """Yield batches, or the whole table if ``rows`` is None."""
+    first, lines = _peeked(lines)
+    if looks_like_json(first):
+        return (_tidy(frame) for frame in json_frames(lines, path.name, columns, rows, text=text))
+    return _csv_frames(Records(lines, path.name), path, columns, rows, text)
+
+
+def _peeked(lines: Iterator[str]) -> tuple[str, Iterator[str]]:
+    """Return the first line that is not blank, and all lines."""
+    blank: list[str] = []
+    for line in lines:
+        blank.append(line)
+        if line.strip():
+            return line, chain(blank, lines)
+    return "", iter(blank)
 
 
 def _csv_frames(
@@ -145,7 +174,6 @@ def _csv_frames(
     rows: int | None,
     text: Collection[str],
 ) -> Iterator[pd.DataFrame]:
-    """Yield batches, or the whole table if ``rows`` is None."""
     dialect = records.dialect
     if columns is not None:
         check_columns(columns, dialect.names, path.name)

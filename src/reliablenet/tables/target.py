@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from reliablenet._warn import warn_user
 from reliablenet.errors import InvalidDataError, LeakWarning
-from reliablenet.tables.columns import check_columns, check_known
+from reliablenet.tables.columns import check_columns, check_known, row_number
 
 MOST_FRACTIONS = 20  # a target with more different fractions is a quantity
 MOST_CLASSES = 200
@@ -114,6 +114,34 @@ def true_labels(values: pd.Series[Any], column: str) -> NDArray[Any]:
         "decided which of them lack it.",
     )
     return label_texts(values)
+
+
+def verdicts(values: pd.Series[Any], column: str) -> NDArray[np.bool_]:
+    """Return which answers a column calls right: true and false, or 1 and 0.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from reliablenet.tables.target import verdicts
+    >>> verdicts(pd.Series(["1.0", "0", "TRUE", "false"]), "correct").tolist()
+    [True, False, True, False]
+    """
+    check_known(
+        values,
+        f"The verdict {column!r}",
+        "A certificate needs to know of every answer whether it is right.",
+    )
+    texts = label_texts(values)
+    right = np.isin(texts, ["True", "1"])
+    plain = right | np.isin(texts, ["False", "0"])
+    if not plain.all():
+        place = int(plain.argmin())
+        raise InvalidDataError(
+            f"The verdict {column!r} must be true or false (or 1 and 0) in every row; got "
+            f"{texts[place]!r} in row {row_number(values, place)}. Decide for each row whether its "
+            "answer counts as right."
+        )
+    return right
 
 
 def group_names(values: pd.Series[Any], column: str) -> NDArray[Any]:
