@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from reliablenet.certificate.planning import (
     MOST_ROWS,
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from reliablenet.certificate.record import Certificate
     from reliablenet.certificate.rule_certificate import RuleCertificate
 
-    AnyCertificate = Certificate | RuleCertificate
+    AnyCertificate: TypeAlias = Certificate | RuleCertificate
 
 
 def verdict(certificate: Certificate, subject: str = "the rule", acts: bool | None = None) -> str:
