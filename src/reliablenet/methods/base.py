@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -20,7 +21,8 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import check_random_state
 
 from reliablenet._checks import check_fraction, parameter_error
-from reliablenet.certificate import Certificate, jcw_threshold
+from reliablenet.certificate import Certificate, Promise, RuleCertificate, jcw_threshold
+from reliablenet.errors import InvalidDataError
 from reliablenet.methods.decisions import DecidingMixin, Outputs
 from reliablenet.methods.held_out import Evidence, HeldOut, warn_of_verdict
 from reliablenet.methods.inputs import (
@@ -35,6 +37,13 @@ from reliablenet.methods.inputs import (
 )
 from reliablenet.methods.layers import layers
 from reliablenet.methods.ledger import count_uses
+from reliablenet.methods.promised import (
+    Columns,
+    certification_columns,
+    check_setting,
+    group_columns,
+    learns_rule,
+)
 from reliablenet.methods.seen import SeenRows, check_fresh, fingerprint, model_hashes, see_folds
 from reliablenet.methods.targets import LABELS, Target, find_classes
 from reliablenet.modelfile import save_layers
@@ -78,6 +87,7 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
     # read or the certification fold is open may depend on that fold, which `compare` must know.
     _reached: str = "settings"
 
+    promise: Promise | None = None  # a setting of the methods that can keep one
     threshold: str | float
     fold_sizes: Any
     random_state: Any
@@ -97,6 +107,7 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
         selection: Any = None,
         certification: Any = None,
         groups: Any = None,
+        by: Any = None,
     ) -> Self:
         """Fit, choose the rule, and certify it.
 
@@ -114,6 +125,8 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
             Whose row each is, such as a person's or a device's. A group stays in one fold, and of
             each group in the certification fold one row counts, drawn at random: the certificate
             is then about a random row of a random new group.
+        by : array-like of shape (n,), or mapping or data frame of columns, optional
+            Group of each row, where the promise speaks of groups; by default the column of X.
 
         Returns
         -------
@@ -121,6 +134,7 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
         """
         self._reached = "settings"
         rows, labels = self._check_table(X, y)
+        table_by = group_columns(self.promise, X, by, "fit", missing=False)
         random = self._random()
 
         self._reached = "folds"
@@ -130,14 +144,15 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
         if certification is None:
             warn_of_pipeline(self)
         self._target.warn_of_folds(self, folds)
-        warn_of_copies(folds, self.alpha)
+        warn_of_copies(folds, self._budget)
+        held_by = certification_columns(self.promise, table_by, cut.numbers, folds.certification.X)
         self.fingerprint_ = fingerprint(X, y, *given_parts(selection, certification))
 
         keep = self._needs_selection() or self._shares_selection
         seed = int(random.randint(2**31 - 1))
         self._reached = "training"
         self._fit_folds(folds.train, folds.selection, seed, keep_selection=keep)
-        self._fix_rule(cut, self.fingerprint_ if certification is None else "")
+        self._fix_rule(cut, self.fingerprint_ if certification is None else "", held_by)
         return self
 
     def _check_table(
@@ -151,7 +166,7 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
             self._check_threshold(self.threshold)
         return X, labels
 
-    def _fix_rule(self, cut: FitFolds, table: str) -> None:
+    def _fix_rule(self, cut: FitFolds, table: str, by: Columns | None = None) -> None:
         """Choose the threshold and open the certification fold, in this order unless monotone."""
         folds = cut.folds
         self.selection_threshold_ = math.nan
@@ -161,16 +176,26 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
         if isinstance(threshold, str):
             threshold = None if threshold == "certified" else self.selection_threshold_
 
+        chosen = None
+        if self._learns_rule() and len(folds.selection):
+            chosen = self._outputs(folds.selection.X).scored(folds.selection.y)
+
         self._reached = "certification"
         rows = self._outputs(folds.certification.X).scored(folds.certification.y)
+        rows = replace(rows, by=by)
         self.seen_ = see_folds(self, folds, self._fitted_before())
         held = HeldOut(rows, model_hashes(self, folds.certification.X), cut.unit, table)
-        found = held.judge(self.alpha, self.rho, threshold)
+        found: Certificate | RuleCertificate
+        if self.promise is None:
+            found = held.judge(self.alpha, self.rho, threshold)
+        else:
+            classes = getattr(self, "classes_", None)
+            found = held.judge_promise(self.promise, self.rho, chosen, classes)
         self.evidence_ = Evidence.of(rows, cut.numbers)
         self._adopt(found)
         warn_of_verdict(type(self).__name__, found, self.threshold_)
 
-    def _adopt(self, certificate: Certificate) -> None:
+    def _adopt(self, certificate: Certificate | RuleCertificate) -> None:
         """Act by a certified rule, and on nothing without one, unless the rule is the method."""
         self.certificate_ = certificate
         acts = certificate.certified or self._acts_uncertified
@@ -212,11 +237,20 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
 
     def _selection_threshold(self, selection: Fold) -> float:
         """Return the threshold that the selection fold suggests: the most permissive within alpha."""
-        return jcw_threshold(self._outputs(selection.X).scored(selection.y), None, self.alpha)
+        return jcw_threshold(self._outputs(selection.X).scored(selection.y), None, self._budget)
 
     def _needs_selection(self) -> bool:
         """Tell whether the rule computes something on the selection fold when training is over."""
-        return bool(self.threshold == "selection")
+        return bool(self.threshold == "selection") or self._learns_rule()
+
+    def _learns_rule(self) -> bool:
+        """Tell whether the rule of a promise is learned on the selection fold."""
+        return learns_rule(self.promise, len(getattr(self, "classes_", ())) or None)
+
+    @property
+    def _budget(self) -> float:
+        """The share of rows acted on wrongly that training and folds are made for."""
+        return self.alpha if self.promise is None else self.promise.strictest
 
     def _tunes_on_selection(self) -> bool:
         """Tell whether the scores themselves depend on the selection fold, through any choice."""
@@ -231,7 +265,7 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
         counts = [n, 0, 0]
         if not all(given):
             uses = self._uses_selection()
-            wanted = fold_counts(n, self.fold_sizes, self.alpha, self.rho, selection=uses)
+            wanted = fold_counts(n, self.fold_sizes, self._budget, self.rho, selection=uses)
             counts[1:] = [
                 0 if there else count for there, count in zip(given, wanted[1:], strict=True)
             ]
@@ -249,6 +283,7 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
             raise parameter_error(
                 "threshold", owner, 'be "certified", "selection" or a number', self.threshold
             )
+        check_setting(self.promise, self.threshold, owner)
 
     def _check_threshold(self, threshold: float) -> None:
         """Raise on a threshold that no score can be compared with."""
@@ -293,7 +328,15 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
         self.selection_threshold_ = float(learned["selection_threshold"])
         self.threshold_ = math.inf
 
-    def _restore_proof(self, certificate: Certificate, evidence: bytes, seen: bytes | None) -> None:
+    def _restore_proof(
+        self, certificate: Certificate | RuleCertificate, evidence: bytes, seen: bytes | None
+    ) -> None:
+        promised = certificate.promise if isinstance(certificate, RuleCertificate) else None
+        if promised != self.promise:
+            raise InvalidDataError(
+                f"The certificate is about another promise ({promised}) than the model's "
+                f"({self.promise})."
+            )
         self._adopt(certificate)
         self.evidence_ = Evidence.from_bytes(evidence)
         self.evidence_.check(certificate, len(self.classes_))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +11,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from reliablenet._checks import check_fraction, check_seed
-from reliablenet.certificate import Certificate
+from reliablenet._checks import check_fraction, check_seed, parameter_error
+from reliablenet.certificate import Certificate, Promise, Rule, RuleCertificate
 from reliablenet.certificate.scored import ScoredRows, proba_rows, top_entries
 from reliablenet.methods.held_out import HeldOut
 from reliablenet.methods.inputs import check_labels
+from reliablenet.methods.promised import Columns, group_columns, rule_of
 from reliablenet.methods.seen import SeenRows, model_hashes
 from reliablenet.methods.targets import Target
 from reliablenet.metrics import Evaluation, evaluate
@@ -70,8 +71,9 @@ class DecidingMixin(ABC):
     alpha: float
     rho: float
     classes_: NDArray[Any]
+    promise: Promise | None
     threshold_: float
-    certificate_: Certificate
+    certificate_: Certificate | RuleCertificate
     seen_: SeenRows | None = None
 
     @property
@@ -104,16 +106,24 @@ class DecidingMixin(ABC):
         """Return the score of each row that is compared with the threshold."""
         return self._checked_outputs(X).acceptance()
 
-    def accept(self, X: Any) -> NDArray[np.bool_]:
-        """Tell for each row whether to act on the prediction."""
-        return self._accepted(self.acceptance_score(X))
+    @property
+    def rule_(self) -> Rule:
+        """The rule by which it acts or defers."""
+        return rule_of(self.certificate_, self.threshold_)
 
-    def decide(self, X: Any) -> Decisions:
+    def accept(self, X: Any, by: Any = None) -> NDArray[np.bool_]:
+        """Tell for each row whether to act on the prediction; ``by`` as for `decide`."""
+        return self.decide(X, by).accepted
+
+    def decide(self, X: Any, by: Any = None) -> Decisions:
         """Return label, confidence and accepted for each row.
 
         Parameters
         ----------
         X : array or data frame of shape (n, d)
+        by : array-like of shape (n,), or mapping or data frame of columns, optional
+            Group of each row, where the rule depends on it; by default the column of X. Groups that
+            were not certified, or are missing, are deferred.
 
         Returns
         -------
@@ -121,9 +131,11 @@ class DecidingMixin(ABC):
         """
         outputs = self._checked_outputs(X)
         score = outputs.acceptance()
-        return Decisions(self._labels_of(outputs), score, self._accepted(score))
+        labels = self._labels_of(outputs)
+        groups = self._groups(X, by, "decide") if self._by_rule else None
+        return Decisions(labels, score, self._accepted(score, labels, groups))
 
-    def score_rows(self, X: Any, y: Any) -> ScoredRows:
+    def score_rows(self, X: Any, y: Any, by: Any = None) -> ScoredRows:
         """Return score and verdict of each row, as certificates, metrics and curves take them.
 
         Parameters
@@ -131,6 +143,8 @@ class DecidingMixin(ABC):
         X, y
             Rows and labels. A label that is none of ``classes_`` makes whatever is predicted wrong; a
             warning says how many there are.
+        by : optional
+            Group of each row, as for `decide`; needed where the promise speaks of groups.
 
         Returns
         -------
@@ -138,7 +152,10 @@ class DecidingMixin(ABC):
         """
         outputs, owner = self._checked_outputs(X), f"{type(self).__name__}.score_rows"
         truth = self._target.encode_fresh(self, check_labels(X, y, "y"), owner)
-        return outputs.scored(truth)
+        rows = outputs.scored(truth)
+        if self.promise is None or not self.promise.columns:
+            return rows
+        return replace(rows, by=self._groups(X, by, owner))
 
     def certify(
         self,
@@ -148,8 +165,9 @@ class DecidingMixin(ABC):
         alpha: float | None = None,
         rho: float | None = None,
         groups: Any = None,
+        by: Any = None,
         random_state: int = 0,
-    ) -> Certificate:
+    ) -> Certificate | RuleCertificate:
         """Certify the fitted rule as it stands on rows that had no part in making it.
 
         Rows that were given to `fit` are recognised one by one and refused.
@@ -160,16 +178,18 @@ class DecidingMixin(ABC):
             Fresh rows from the source that the rule will meet. A label that is none of ``classes_``
             counts as wrong.
         alpha, rho : float, optional
-            By default those of the estimator.
+            By default those of the estimator. A model with a promise has its budgets there.
         groups : array-like of shape (n,), optional
             Whose row each is; one row of each group counts, drawn at random.
+        by : optional
+            Group of each row that the promise speaks of, as for `decide`.
         random_state : int
             For that draw. The same rows give the same certificate.
 
         Returns
         -------
-        Certificate
-            Of kind "fixed".
+        Certificate or RuleCertificate
+            Of kind "fixed"; of a promise, its parts are.
         """
         owner = f"{type(self).__name__}.certify"
         budget = (
@@ -177,18 +197,24 @@ class DecidingMixin(ABC):
             check_fraction("rho", self.rho if rho is None else rho, owner),
         )
         seed = check_seed("random_state", random_state, owner)
+        if self.promise is not None and alpha is not None:
+            raise parameter_error(
+                "alpha", owner, "be None: the promise of the model has its budgets", alpha
+            )
         check_is_fitted(self)
         hashes = model_hashes(self, self._check_rows(X, reset=False))
         if hashes is not None and self.seen_ is not None:
             self.seen_.check(hashes)
-        rows = self.score_rows(X, y)
+        rows = self.score_rows(X, y, by)
         held = HeldOut(rows, hashes)
         if groups is not None:
             held = held.one_of_each(groups, seed)
+        if self.promise is not None:
+            return held.judge_rule(self.rule_, self.promise, budget[1])
         return held.judge(*budget, self.threshold_)
 
     def evaluate(
-        self, X: Any, y: Any, *, resamples: int = 0, random_state: Any = None
+        self, X: Any, y: Any, *, by: Any = None, resamples: int = 0, random_state: Any = None
     ) -> Evaluation:
         """Measure the fitted rule on labelled rows.
 
@@ -196,6 +222,8 @@ class DecidingMixin(ABC):
         ----------
         X, y
             Rows and labels.
+        by : optional
+            Group of each row, as for `decide`.
         resamples : int
             Bootstrap resamples for the intervals of metrics that are no shares; those of shares are
             exact and always there.
@@ -206,17 +234,38 @@ class DecidingMixin(ABC):
         -------
         Evaluation
         """
-        rows = self.score_rows(X, y)
+        rows = self.score_rows(X, y, by)
         return evaluate(
             rows,
-            accepted=self._accepted(rows.score),
-            alpha=self.alpha,
+            accepted=self.accept_rows(rows),
+            alpha=self.alpha if self.promise is None else self.promise.strictest,
             resamples=resamples,
             random_state=random_state,
         )
 
-    def _accepted(self, score: NDArray[np.float64]) -> NDArray[np.bool_]:
-        return score >= self.threshold_
+    def accept_rows(self, rows: ScoredRows) -> NDArray[np.bool_]:
+        """Tell which scored rows are accepted."""
+        labels = None
+        if self._by_rule and rows.predicted is not None:
+            labels = self._target.decode(self, rows.predicted)
+        return self._accepted(rows.score, labels, rows.by)
+
+    @property
+    def _by_rule(self) -> bool:
+        """Whether more than the score decides."""
+        return isinstance(self.certificate_, RuleCertificate)
+
+    def _accepted(
+        self, score: NDArray[np.float64], labels: Any = None, by: Columns | None = None
+    ) -> NDArray[np.bool_]:
+        if not self._by_rule:
+            return score >= self.threshold_
+        return self.rule_.accept(by=by, score=score, predicted=labels)
+
+    def _groups(self, X: Any, by: Any, owner: str) -> Columns:
+        """Return the groups of rows; a rule with one threshold for all can do without them."""
+        needed = owner != "decide" or bool(self.rule_.columns)
+        return group_columns(self.promise, X, by, owner, missing=True, needed=needed)
 
     def _labels_of(self, outputs: Outputs) -> NDArray[Any]:
         labels: NDArray[Any] = self.classes_[top_entries(outputs.proba)[1]]

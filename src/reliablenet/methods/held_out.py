@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +14,14 @@ from safetensors.numpy import load as load_arrays, save as save_arrays
 
 from reliablenet._checks import check_finite
 from reliablenet._warn import warn_user
-from reliablenet.certificate import Certificate, Provenance
+from reliablenet.certificate import Certificate, Promise, Provenance, Rule, RuleCertificate
 from reliablenet.certificate.fingerprint import Fingerprint
 from reliablenet.certificate.groups import draw_places
 from reliablenet.certificate.judgement import judge, warn_of_labels
+from reliablenet.certificate.promise import plain_label
 from reliablenet.certificate.record import Unit
+from reliablenet.certificate.rule import factorize
+from reliablenet.certificate.rule_certify import judge_fixed_rule, judge_rule
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.certificate.wording import emptiness, threshold_text
 from reliablenet.errors import (
@@ -29,6 +34,8 @@ from reliablenet.errors import (
 from reliablenet.methods.ledger import count_uses
 from reliablenet.tables.copies import Copies, count_repeats
 
+Found = TypeVar("Found", Certificate, RuleCertificate)
+GROUP, NAMES = "group of ", "names of "  # before the column, in model files
 STORED_AS = {"top_probability": "confidence"}  # in model files, since version 0.1
 DTYPES = {
     "score": np.float64,
@@ -66,7 +73,25 @@ class HeldOut:
         return HeldOut(self.rows.take(drawn), hashes, "group", self.table)
 
     def judge(self, alpha: float, rho: float, threshold: float | None) -> Certificate:
-        """Open the fold: certify a threshold, or the lowest that these rows allow.
+        """Open the fold: certify a threshold, or the lowest that these rows allow."""
+        return self._open(lambda rows, **known: judge(rows, alpha, rho, threshold, **known))
+
+    def judge_promise(
+        self, promise: Promise, rho: float, selection: ScoredRows | None, classes: Any
+    ) -> RuleCertificate:
+        """Open the fold: certify the rule that keeps a promise on most of these rows."""
+        return self._open(
+            lambda rows, **known: judge_rule(
+                rows, promise, rho, selection, classes=classes, **known
+            )
+        )
+
+    def judge_rule(self, rule: Rule, promise: Promise, rho: float) -> RuleCertificate:
+        """Open the fold: certify a rule that was fixed before."""
+        return self._open(lambda rows, **known: judge_fixed_rule(rows, rule, promise, rho, **known))
+
+    def _open(self, judging: Callable[..., Found]) -> Found:
+        """Return a certificate of these rows.
 
         Warns of rows that repeat each other, of labels that look mistaken, and of rows that have served
         other certificates.
@@ -82,11 +107,12 @@ class HeldOut:
         copies = repeats.copies if repeats.suspicious else 0
         provenance = Provenance(rows=known, table=self.table, copies=copies)
         warn_of_labels(self.rows)
-        found = judge(self.rows, alpha, rho, threshold, unit=self.unit, provenance=provenance)
-        made: Any = found.provenance
+        found: Any = judging(self.rows, unit=self.unit, provenance=provenance)
+        made = found.provenance
         uses = count_uses(self.hashes, made.model)
         warn_of_reuse(uses)
-        return replace(found, provenance=replace(made, uses=uses))
+        counted: Found = replace(found, provenance=replace(made, uses=uses))
+        return counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +131,9 @@ class Evidence:
         Places in ``classes_``; the truth is -1 where it is a class that the model does not know.
     row : integer array of shape (n,)
         Number of the row in the table given to `fit`, from 0; -1 where the fold was given by itself.
+    by : dict of arrays of shape (n,)
+        Groups of the rows, where a promise speaks of them: columns by name, as texts, numbers or
+        truth values.
 
     Examples
     --------
@@ -119,9 +148,13 @@ class Evidence:
     predicted: NDArray[np.int64]
     truth: NDArray[np.int64]
     row: NDArray[np.int64]
+    by: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         shape = np.shape(self.score)
+        for name, values in self.by.items():
+            if np.shape(values) != shape:
+                raise InvalidDataError(f"Evidence needs the group {name!r} of each row.")
         for name, dtype in DTYPES.items():
             values = np.asarray(getattr(self, name), dtype)
             if len(shape) != 1 or values.shape != shape:
@@ -138,7 +171,7 @@ class Evidence:
         top_probability: Any = rows.top_probability
         predicted: Any = rows.predicted
         truth: Any = rows.truth
-        return cls(rows.score, top_probability, predicted, truth, row)
+        return cls(rows.score, top_probability, predicted, truth, row, rows.by or {})
 
     def __len__(self) -> int:
         return len(self.score)
@@ -146,7 +179,12 @@ class Evidence:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Evidence):
             return NotImplemented
-        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in DTYPES)
+        same = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in DTYPES)
+        return (
+            same
+            and self.by.keys() == other.by.keys()
+            and all(v.tolist() == other.by[k].tolist() for k, v in self.by.items())
+        )
 
     @property
     def wrong(self) -> NDArray[np.bool_]:
@@ -166,13 +204,21 @@ class Evidence:
             self.truth,
             self.predicted,
             strangers,
+            by=self.by or None,
         )
 
-    def check(self, certificate: Certificate, n_classes: int) -> None:
+    def check(self, certificate: Certificate | RuleCertificate, n_classes: int) -> None:
         """Raise unless these rows give the counts of the certificate."""
-        accepted = self.score >= certificate.threshold
-        counts = (int((accepted & self.wrong).sum()), int(accepted.sum()), len(self))
-        stated = (certificate.errors, certificate.accepted, certificate.n)
+        counts: Any
+        stated: Any
+        if isinstance(certificate, RuleCertificate):
+            rule, promise = certificate.rule, certificate.promise
+            found = judge_fixed_rule(self.scored(), rule, promise, certificate.rho)
+            counts, stated = _counts(found), _counts(certificate)
+        else:
+            accepted = self.score >= certificate.threshold
+            counts = (int((accepted & self.wrong).sum()), int(accepted.sum()), len(self))
+            stated = (certificate.errors, certificate.accepted, certificate.n)
         if counts != stated:
             raise InvalidDataError(
                 "The evidence contradicts the certificate: it has (errors, accepted, n) = "
@@ -187,20 +233,36 @@ class Evidence:
                 )
 
     def to_bytes(self) -> bytes:
-        """Return the arrays as safetensors."""
-        return bytes(
-            save_arrays({STORED_AS.get(name, name): getattr(self, name) for name in DTYPES})
-        )
+        """Return the arrays as safetensors; groups as numbers, with their names as JSON."""
+        arrays = {STORED_AS.get(name, name): getattr(self, name) for name in DTYPES}
+        for column, values in self.by.items():
+            codes, labels = factorize(np.asarray(values, object))
+            text = json.dumps([plain_label(label) for label in labels])
+            arrays[f"{GROUP}{column}"] = codes.astype(np.int64)
+            arrays[f"{NAMES}{column}"] = np.frombuffer(text.encode(), np.uint8)
+        return bytes(save_arrays(arrays))
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Evidence:
         """Read what `to_bytes` wrote."""
         arrays = load_arrays(content)
         stored = {STORED_AS.get(name, name): dtype for name, dtype in DTYPES.items()}
+        by = {}
+        for entry in [name for name in arrays if name.startswith(GROUP)]:
+            column, codes = entry.removeprefix(GROUP), arrays.pop(entry)
+            names = np.array(json.loads(bytes(arrays.pop(f"{NAMES}{column}")).decode()), object)
+            if codes.min(initial=0) < 0 or codes.max(initial=-1) >= len(names):
+                raise InvalidDataError(f"The groups {column!r} of the evidence have no names.")
+            by[column] = names[codes]
         types = {name: values.dtype for name, values in arrays.items()}
         if types != stored:
             raise InvalidDataError(f"Evidence must hold the arrays {[*stored]}; got {types}.")
-        return cls(**{name: arrays[STORED_AS.get(name, name)] for name in DTYPES})
+        return cls(**{name: arrays[STORED_AS.get(name, name)] for name in DTYPES}, by=by)
+
+
+def _counts(certificate: RuleCertificate) -> tuple[Any, ...]:
+    parts = {(p.name, p.errors, p.accepted) for p in certificate.parts if p.accepted}
+    return certificate.errors, certificate.accepted, certificate.n, sorted(parts)
 
 
 def warn_of_repeats(found: Copies) -> None:
@@ -226,7 +288,9 @@ def warn_of_reuse(uses: int) -> None:
         )
 
 
-def warn_of_verdict(name: str, certificate: Certificate, threshold: float) -> None:
+def warn_of_verdict(
+    name: str, certificate: Certificate | RuleCertificate, threshold: float
+) -> None:
     """Warn if there is no certificate, or one that is worth nothing."""
     if certificate.empty:
         warn_user(

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from reliablenet._checks import parameter_error
 from reliablenet._warn import warn_user
+from reliablenet.certificate import Promise
 from reliablenet.errors import ConstraintWarning, InvalidDataError
 from reliablenet.methods.architectures import (
     Architecture,
@@ -77,6 +78,7 @@ class NeuralClassifier(SelectiveClassifier):
     learning_rate: Auto = "auto"
     weight_decay: Auto = "auto"
     clip_norm: float = 5.0
+    promise: Promise | None = None
     augment: str | None = None
     fold_sizes: Any = "auto"
     device: str = "cpu"
@@ -151,6 +153,7 @@ class NeuralClassifier(SelectiveClassifier):
         selection: Any = None,
         certification: Any = None,
         groups: Any = None,
+        by: Any = None,
     ) -> Self:
         """Fit, choose the rule, and certify it.
 
@@ -180,6 +183,8 @@ class NeuralClassifier(SelectiveClassifier):
             Whose row each is, such as a person's or a device's. A group stays in one fold, and of
             each group in the certification fold one row counts, drawn at random: the certificate
             is then about a random row of a random new group.
+        by : array-like of shape (n,), or mapping or data frame of columns, optional
+            Group of each row, where the promise speaks of groups; by default the column of X.
 
         Returns
         -------
@@ -194,6 +199,14 @@ class NeuralClassifier(SelectiveClassifier):
                     type(groups).__name__,
                     "Keep each group in one of the folds you give, and certify on one row a group.",
                 )
+            if by is not None or (self.promise is not None and self.promise.columns):
+                raise parameter_error(
+                    "promise",
+                    "fit",
+                    f"not speak of groups: a {type(X).__name__} does not name them",
+                    str(self.promise),
+                    "Fit it with alpha, and certify by group with `CertifiedThreshold` around it.",
+                )
             streamed: Self = self._fit_stream(X, y, selection, certification)
             return streamed
         for name, fold in (("selection", selection), ("certification", certification)):
@@ -201,7 +214,7 @@ class NeuralClassifier(SelectiveClassifier):
                 expected = "be a pair (X, y) if `X` is an array"
                 raise parameter_error(name, "fit", expected, type(fold).__name__)
         fitted: Self = super().fit(
-            X, y, selection=selection, certification=certification, groups=groups
+            X, y, selection=selection, certification=certification, groups=groups, by=by
         )
         return fitted
 
@@ -321,7 +334,7 @@ class NeuralClassifier(SelectiveClassifier):
             self.network_,
             rows,
             chosen,
-            alpha=self.alpha,
+            alpha=self._budget,
             objective=self._objective(),
             optimisation=self._optimisation(),
             augment=self.augment,

@@ -13,7 +13,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.utils import _safe_indexing
 
 from reliablenet._warn import warn_user
-from reliablenet.certificate import conformal_threshold
+from reliablenet.certificate import Promise, conformal_threshold
 from reliablenet.errors import FoldWarning
 from reliablenet.methods.decisions import Outputs
 from reliablenet.methods.wrapping import WrappingClassifier
@@ -25,6 +25,7 @@ LARGEST_TEMPERATURE = 100.0
 
 
 @stored_as("rule")
+@dataclass(eq=False, repr=False)
 class CertifiedThreshold(WrappingClassifier):
     """The smallest threshold on a classifier's confidence that the certification fold certifies.
 
@@ -35,7 +36,10 @@ class CertifiedThreshold(WrappingClassifier):
         Budget and allowed failure probability of the certificate.
     fold_sizes, random_state
         As for `ReliableClassifier`. Around a fitted classifier all rows certify: there is nothing to
-        train or to choose. Around one of scikit-learn's there is no selection fold.
+        train or to choose. Around one of scikit-learn's there is no selection fold. A promise whose
+        rule is learned (among rows acted on, by cost, by true class of more than two) has one.
+    promise : Promise, optional
+        What must hold, if it is another promise than that of ``alpha``.
 
     Attributes
     ----------
@@ -55,6 +59,9 @@ class CertifiedThreshold(WrappingClassifier):
     >>> clf.certificate_.certified, clf.certificate_.n
     (True, 2000)
     """
+
+    _: KW_ONLY
+    promise: Promise | None = None
 
     threshold = "certified"
 

@@ -42,6 +42,9 @@ class ReliableClassifier(NeuralClassifier):
     checkpoint : {"selection", "last"}
         Which epoch's weights to keep: the lowest selection-fold loss among the epochs that keep the
         budget on the selection fold, or the last.
+    promise : Promise, optional
+        What must hold, if it is another promise than that of ``alpha``: by group, by class, among rows
+        acted on, by cost, or several. Training then aims at its smallest budget.
     batch_size, clip_norm
         Of the optimiser, Adam.
     learning_rate, weight_decay : float or "auto"
@@ -126,7 +129,7 @@ class ReliableClassifier(NeuralClassifier):
     def _constraint(self, selection_rows: int) -> dict[str, Any]:
         return {
             "threshold": None if isinstance(self.threshold, str) else float(self.threshold),
-            "aim": self._schedule().aim(self.alpha, self.rho, selection_rows),
+            "aim": self._schedule().aim(self._budget, self.rho, selection_rows),
             "m1": self.m1,
             "m2": self.m2,
         }

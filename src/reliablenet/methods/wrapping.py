@@ -128,7 +128,7 @@ class WrappingClassifier(SelectiveClassifier):
         if any(given):
             return (0, 0, n) if given[0] else (0, n, 0)
         uses = self._uses_selection()
-        return holdout_counts(n, self.fold_sizes, self.alpha, self.rho, selection=uses)
+        return holdout_counts(n, self.fold_sizes, self._budget, self.rho, selection=uses)
 
     def _tunes_on_selection(self) -> bool:
         inner = self.estimator

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from reliablenet._version import __version__
+from reliablenet.certificate import Promise
 from reliablenet.errors import InvalidParameterError, ModelFileError
 from reliablenet.modelfile.archive import sha256
 from reliablenet.training.schedule import BaseSchedule, schedule_from_dict
@@ -54,6 +55,8 @@ def to_plain(value: Any) -> Any:
     """Return a setting as JSON can hold it; what cannot be held is named, not stored."""
     if isinstance(value, BaseSchedule):
         return {"schedule": vars(value)}
+    if isinstance(value, Promise):
+        return {"promise": value.to_dict()}
     if isinstance(value, np.generic):
         return value.item()
     if value is None or isinstance(value, bool | int | float | str):
@@ -73,6 +76,8 @@ def from_plain(settings: dict[str, Any]) -> dict[str, Any]:
     for name, value in result.copy().items():
         if isinstance(value, dict) and "schedule" in value:
             result[name] = schedule_from_dict(value["schedule"])
+        elif isinstance(value, dict) and "promise" in value:
+            result[name] = Promise.from_dict(value["promise"])
         elif isinstance(value, dict):
             result[name] = None  # a RandomState: it decided the fit and decides nothing any more
     return result

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
-from reliablenet.certificate import Certificate
+from reliablenet.certificate import Certificate, RuleCertificate
 from reliablenet.errors import InvalidParameterError, ModelFileError
 from reliablenet.modelfile.network import NetworkParts
 
@@ -34,7 +34,7 @@ class StoredMethod(Protocol):
 
     Attributes
     ----------
-    certificate_ : Certificate
+    certificate_ : Certificate or RuleCertificate
     evidence_ : record
         Row by row, what the certificate counts.
     seen_ : record or None
@@ -43,7 +43,7 @@ class StoredMethod(Protocol):
     """
 
     classes_: NDArray[Any]
-    certificate_: Certificate
+    certificate_: Certificate | RuleCertificate
     fingerprint_: str
 
     @property
@@ -61,7 +61,9 @@ class StoredMethod(Protocol):
     def _relearn(self, learned: dict[str, Any]) -> None:
         """Set what `_learned` returned; until `_restore_proof` the method defers every row."""
 
-    def _restore_proof(self, certificate: Certificate, evidence: bytes, seen: bytes | None) -> None:
+    def _restore_proof(
+        self, certificate: Certificate | RuleCertificate, evidence: bytes, seen: bytes | None
+    ) -> None:
         """Act by a certificate again, if the evidence bears it out."""
 
 

@@ -14,6 +14,7 @@ from reliablenet._checks import parameter_error
 from reliablenet._files import write_atomically
 from reliablenet._version import __version__
 from reliablenet.certificate import Certificate
+from reliablenet.certificate.rule_certify import read_certificate
 from reliablenet.errors import InvalidParameterError, ModelFileError, ReliableNetError
 from reliablenet.modelfile.allowed_types import estimator_from_bytes, estimator_to_bytes
 from reliablenet.modelfile.archive import open_sealed, seal
@@ -176,8 +177,10 @@ def _restore(
         else:
             model = find_class(described["class"], "rule", path)(model, **settings)
             model._relearn(described)
-    certificate = Certificate.from_json(members[CERTIFICATE].decode())
-    if manifest.get("grouped") is True:  # files of 0.1 said so beside the certificate
+    certificate = read_certificate(members[CERTIFICATE].decode())
+    if (
+        isinstance(certificate, Certificate) and manifest.get("grouped") is True
+    ):  # files of 0.1 said so beside the certificate
         certificate = replace(certificate, unit="group")
     model._restore_proof(certificate, members[EVIDENCE], members.get(SEEN))
     model.fingerprint_ = str(manifest["fingerprint"])

@@ -1,0 +1,109 @@
+"""A promise on its way through an estimator: whose rows are whose, and which rule keeps it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import _num_samples
+
+from reliablenet._checks import parameter_error
+from reliablenet.certificate import Promise, RuleCertificate
+from reliablenet.certificate.record import Certificate
+from reliablenet.certificate.rule import ALL, Rule, Thresholds, columns_of
+from reliablenet.errors import InvalidParameterError
+
+Columns = dict[str, NDArray[Any]]
+
+# Promises whose rules are learned: in which order thresholds are tested, or a scale for each class.
+LEARNED = ("among_accepted", "cost", "by_class")
+
+
+def check_setting(promise: Any, threshold: Any, owner: str) -> None:
+    """Raise on a promise that an estimator cannot take."""
+    if promise is None:
+        return
+    if not isinstance(promise, Promise):
+        hint = "A number is `alpha`." if isinstance(promise, float) else ""
+        raise parameter_error("promise", owner, "be a Promise or None", promise, hint)
+    if threshold != "certified":
+        raise parameter_error(
+            "threshold", owner, 'be "certified" where a promise is given', threshold
+        )
+
+
+def learns_rule(promise: Promise | None, n_classes: int | None = None) -> bool:
+    """Tell whether the rule of a promise is learned on a selection fold.
+
+    With two classes, thresholds by prediction keep a promise by true class as well as it can be.
+    """
+    if promise is None or promise.needs_group:
+        return False
+    kinds = {part.kind for part in promise.simple()}
+    if n_classes == 2:
+        kinds -= {"by_class"}
+    return any(kind in LEARNED for kind in kinds)
+
+
+def group_columns(
+    promise: Promise | None, X: Any, by: Any, owner: str, *, missing: bool, needed: bool = True
+) -> Columns:
+    """Return the columns of a promise's groups, from ``by`` or from the table itself.
+
+    Parameters
+    ----------
+    promise : Promise or None
+    X : rows
+    by : array-like, mapping, data frame or None
+        None for the columns of X.
+    owner : str
+    missing : bool
+        Whether values may be missing.
+    needed : bool
+        Whether a rule cannot do without them; else what is not there is left out.
+
+    Returns
+    -------
+    dict of arrays
+    """
+    if promise is None or not promise.columns:
+        if by is not None:
+            raise InvalidParameterError(
+                f"`by` of {owner} names groups, and the promise speaks of none. Use "
+                "promise=Promise.by_group(...)."
+            )
+        return {}
+    names, source = promise.columns, by
+    if by is None:
+        has = hasattr(X, "columns") and all(name in X.columns for name in names)
+        if not has and not needed:
+            return {}
+        if not has:
+            raise InvalidParameterError(
+                f"{owner} needs the group of each row ({', '.join(names)}): a data frame with that "
+                "column, or `by`."
+            )
+        source = X
+    return columns_of(source, names, _num_samples(X), owner, missing=missing)
+
+
+def certification_columns(
+    promise: Promise | None,
+    table: Columns,
+    numbers: NDArray[np.intp],
+    X: Any,
+) -> Columns | None:
+    """Return the groups of certification rows: of rows cut from the table, or of a fold given by itself."""
+    if promise is None or not promise.columns:
+        return None
+    if len(numbers) and numbers.min() >= 0:
+        return {name: values[numbers] for name, values in table.items()}
+    return group_columns(promise, X, None, "the certification fold", missing=False)
+
+
+def rule_of(certificate: Certificate | RuleCertificate, threshold: float) -> Rule:
+    """Return the rule that an estimator acts by."""
+    if isinstance(certificate, RuleCertificate):
+        return certificate.rule
+    return Rule((Thresholds((ALL,), {ALL: threshold}),))
