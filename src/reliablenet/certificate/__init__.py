@@ -13,6 +13,13 @@ from reliablenet.certificate.record import Certificate, Provenance
 from reliablenet.certificate.rule import Rule
 from reliablenet.certificate.rule_certificate import RuleCertificate
 from reliablenet.certificate.rule_certify import certified_rule
+from reliablenet.certificate.shift import (
+    Sensitivity,
+    bound_under_shift,
+    keep_by_weight,
+    sensitivity,
+    shift_to_reach,
+)
 from reliablenet.certificate.threshold import (
     certified_threshold,
     certify,
@@ -26,6 +33,8 @@ __all__ = [
     "Provenance",
     "Rule",
     "RuleCertificate",
+    "Sensitivity",
+    "bound_under_shift",
     "certification_power",
     "certification_rows",
     "certified_rule",
@@ -35,8 +44,11 @@ __all__ = [
     "conformal_threshold",
     "hoeffding_upper",
     "jcw_threshold",
+    "keep_by_weight",
     "largest_certifiable_errors",
     "rows_for_errors",
     "rows_needed",
+    "sensitivity",
+    "shift_to_reach",
     "uniform_slack",
 ]

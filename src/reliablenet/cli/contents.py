@@ -7,6 +7,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from reliablenet.certificate.shift import sensitivities
+from reliablenet.certificate.shift_wording import survival
 from reliablenet.cli.printing import certificate_lines
 from reliablenet.datasets.sources import sha256_of
 from reliablenet.methods.layers import find_encoder, layers
@@ -39,6 +41,9 @@ def contents_of(model: Any, path: Path) -> dict[str, Any]:
         "classes": model.classes_,
         "threshold": model.threshold_,
         "certificate": model.certificate_.to_dict(),
+        "sensitivity": {
+            name: card.to_dict() for name, card in sensitivities(model.certificate_).items()
+        },
         "data_fingerprint": manifest["fingerprint"],
         "versions": manifest["versions"],
         "sha256": {"file": sha256_of(path)} | manifest["sha256"],
@@ -49,6 +54,8 @@ def lines_of(model: Any, contents: dict[str, Any]) -> dict[str, str]:
     """Return the contents as lines for a reader."""
     made = model.certificate_.provenance
     lines = certificate_lines(model.certificate_) | {"method": contents["method"]}
+    if survived := survival(model.certificate_):
+        lines["if moved"] = survived
     if contents["network"]:
         network = contents["network"]
         inputs = "x".join(map(str, network["inputs"]))

@@ -71,13 +71,23 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
     strangers = sorted(values.keys() - known)
     if strangers:
         raise typer.BadParameter(f"{path} sets {strangers}; known are {sorted(known)}.")
-    context.default_map = {name: _plain(value) for name, value in values.items()}
+    repeated = {str(p.name) for p in context.command.params if getattr(p, "multiple", False)}
+    context.default_map = {
+        name: _texts(value) if name in repeated else _plain(value) for name, value in values.items()
+    }
     return path
 
 
 def names(text: str) -> list[str]:
     """Return the names in a text with commas between."""
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _texts(value: Any) -> list[str]:
+    """Return what an option that may be given again gets from a list or a table of TOML."""
+    if isinstance(value, dict):
+        return [f"{name}={item}" for name, item in value.items()]
+    return [str(item) for item in (value if isinstance(value, list) else [value])]
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,250 @@
+"""What must hold, as a user types it: the options of a promise, and the promise that they make."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from reliablenet.cli import options
+
+if TYPE_CHECKING:
+    from reliablenet.certificate.promise import Promise
+
+KINDS = ("overall", "among-accepted", "by-group", "by-predicted", "by-class", "cost")
+LABELLED = ("by-group", "by-predicted", "by-class")  # those whose budget may differ by label
+
+Names = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--promise",
+        help=f"What must hold: {', '.join(KINDS[:-1])} or {KINDS[-1]}. Give it again for several at once, "
+        "each with a budget of its own if you like: overall=0.05.",
+    ),
+]
+By = Annotated[
+    str,
+    typer.Option(
+        help="Column whose groups must each keep the budget; several, separated by commas, are crossed."
+    ),
+]
+Budget = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="LABEL=BUDGET, the budget of one class or group; give it again for others. For costs the mean "
+        "cost of a row."
+    ),
+]
+Costs = Annotated[
+    Path | None,
+    typer.Option(
+        help="A table of what acting costs: a row for each true label, named in the first column, and a "
+        "column for each predicted one."
+    ),
+]
+Common = Annotated[
+    bool,
+    typer.Option(
+        "--common", help="One threshold for all groups, so that no group is needed to decide."
+    ),
+]
+
+
+def make_promise(
+    alpha: float,
+    names: Sequence[str] | None = None,
+    by: str = "",
+    budget: Sequence[str] | None = None,
+    costs: Path | None = None,
+    common: bool = False,
+) -> Promise | None:
+    """Return the promise that the options make, with labels as texts; None if only ``alpha`` was given.
+
+    Parameters
+    ----------
+    alpha : float
+        The budget wherever no other is given.
+    names, by, budget, costs, common
+        As the options of the same names.
+
+    Returns
+    -------
+    Promise or None
+
+    Examples
+    --------
+    >>> from reliablenet.cli.promises import make_promise
+    >>> print(make_promise(0.05, by="race"))
+    in every group of race, at most 5 % of the rows are acted on wrongly
+    >>> print(make_promise(0.05, ["overall=0.02", "by-class"], budget=["malignant=0.01"]))
+    at most 2 % of all rows are acted on wrongly; of the rows that are truly malignant, at most 1 % are acted on wrongly
+    """
+    from reliablenet.certificate.promise import Promise
+
+    asked = dict(_kind_and_budget(name) for name in names or ())
+    if len(asked) < len(names or ()):
+        raise typer.BadParameter("--promise names the same promise twice.")
+    columns = options.names(by)
+    # a column of groups and a table of costs say by themselves what is meant
+    if columns and "by-group" not in asked:
+        asked["by-group"] = None
+    if costs is not None and "cost" not in asked:
+        asked["cost"] = None
+    labels, plain = _budgets(budget or ())
+    _check_fit(asked, columns, labels, plain, costs, common)
+    if not asked:
+        return None
+    parts = []
+    for kind, own in asked.items():
+        share = alpha if own is None else own
+        # one promise with labels: they are its own
+        known = labels if kind in LABELLED and labels else share
+        if kind == "by-group":
+            parts.append(Promise.by_group(known, by=columns, common=common))
+        elif kind == "cost":
+            parts.append(_cost_promise(costs, plain if own is None else own))
+        else:
+            make = getattr(Promise, kind.replace("-", "_"))
+            parts.append(make(known))
+    return Promise.all_of(*parts)
+
+
+def spell_labels(
+    promise: Promise, classes: Iterable[Any] = (), groups: Mapping[str, Iterable[Any]] | None = None
+) -> Promise:
+    """Return the promise with the labels as a table spells them, where the options have texts.
+
+    Parameters
+    ----------
+    promise : Promise
+        As `make_promise` returns it.
+    classes : iterable
+        The classes of the model.
+    groups : mapping from column to iterable, optional
+        Values of the columns of groups.
+
+    Returns
+    -------
+    Promise
+
+    Examples
+    --------
+    >>> from reliablenet.certificate.promise import Promise
+    >>> from reliablenet.cli.promises import spell_labels
+    >>> spell_labels(Promise.by_class({"1": 0.01}), classes=[0, 1]).alpha
+    {1: 0.01}
+    """
+    from reliablenet.certificate.promise import plain_label
+    from reliablenet.tables.target import label_texts
+
+    def spelled(values: Iterable[Any]) -> dict[str, Any]:
+        known = list(values)
+        return dict(zip(label_texts(known).tolist(), map(plain_label, known), strict=True))
+
+    def changed(part: Promise) -> Promise:
+        only = part.by[0] if len(part.by) == 1 else ""
+        known = spelled((groups or {}).get(only, ()) if part.kind == "by_group" else classes)
+        if isinstance(part.alpha, dict):
+            part = replace(part, alpha={known.get(str(k), k): v for k, v in part.alpha.items()})
+        if part.classes is not None:
+            part = replace(part, classes=tuple(known.get(str(k), k) for k in part.classes))
+        return part
+
+    if promise.parts:
+        return replace(promise, parts=tuple(map(changed, promise.parts)))
+    return changed(promise)
+
+
+def _kind_and_budget(text: str) -> tuple[str, float | None]:
+    kind, equals, budget = text.partition("=")
+    kind = kind.strip().replace("_", "-")
+    if kind not in KINDS:
+        raise typer.BadParameter(f"--promise must be one of {', '.join(KINDS)}; got {kind!r}.")
+    return kind, _number(budget, f"--promise {kind}") if equals else None
+
+
+def _budgets(texts: Sequence[str]) -> tuple[dict[str, float], float | None]:
+    """Return the budgets of labels, and the one without a label."""
+    from reliablenet.tables.target import label_texts
+
+    labels: dict[str, float] = {}
+    plain = None
+    for text in texts:
+        label, equals, budget = text.rpartition("=")
+        value = _number(budget, "--budget")
+        if not equals:
+            if plain is not None:
+                raise typer.BadParameter("--budget gives two budgets without a label.")
+            plain = value
+            continue
+        name = str(label_texts([label])[0])
+        if name in labels:
+            raise typer.BadParameter(f"--budget names {name!r} twice.")
+        labels[name] = value
+    return labels, plain
+
+
+def _number(text: str, option: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise typer.BadParameter(f"{option} needs a number as its budget; got {text!r}.")
+    return value
+
+
+def _check_fit(
+    asked: Mapping[str, float | None],
+    columns: Sequence[str],
+    labels: Mapping[str, float],
+    plain: float | None,
+    costs: Path | None,
+    common: bool,
+) -> None:
+    """Raise unless the options fit together."""
+    with_labels = [kind for kind in asked if kind in LABELLED]
+    if "by-group" in asked and not columns:
+        raise typer.BadParameter("--promise by-group needs --by COLUMN.")
+    if common and "by-group" not in asked:
+        raise typer.BadParameter("--common needs --by COLUMN: it is about thresholds of groups.")
+    if labels and len(with_labels) != 1:
+        raise typer.BadParameter(
+            "--budget LABEL=BUDGET needs one of --promise by-class, --promise by-predicted and --by "
+            f"COLUMN, to say what LABEL is; got {', '.join(with_labels) or 'none of them'}."
+        )
+    if labels and asked[with_labels[0]] is not None:
+        raise typer.BadParameter(
+            f"--promise {with_labels[0]} has a budget for all labels, and --budget one for some."
+        )
+    if "cost" in asked and (costs is None or (plain is None) == (asked["cost"] is None)):
+        raise typer.BadParameter(
+            "--promise cost needs --costs FILE, and --budget with the mean cost that a row may have."
+        )
+    if "cost" not in asked and plain is not None:
+        raise typer.BadParameter(
+            f"--budget without a label is for --costs; for a share of rows use --alpha {plain:g}."
+        )
+
+
+def _cost_promise(path: Path | None, budget: float | None) -> Promise:
+    from reliablenet.certificate.promise import Promise
+    from reliablenet.errors import InvalidDataError
+    from reliablenet.tables.files import read_table
+    from reliablenet.tables.target import label_texts
+
+    assert path is not None and budget is not None  # noqa: S101, PT018
+    table = read_table(path)
+    truth = label_texts(table.iloc[:, 0]).tolist()
+    predicted = label_texts(list(table.columns[1:])).tolist()
+    if sorted(map(str, truth)) != sorted(predicted) or len(set(predicted)) < len(predicted):
+        raise InvalidDataError(
+            f"{path.name} must have a row for each true label, named in its first column, and a column for "
+            f"each predicted one; its rows are {truth} and its columns {predicted}."
+        )
+    costs = table.iloc[:, 1:].set_axis(predicted, axis=1).set_axis(truth, axis=0)
+    return Promise.cost(costs.loc[predicted].to_numpy(), budget, classes=predicted)

@@ -1,0 +1,246 @@
+"""What a bound is worth in another source, against a search over the distributions themselves."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+from scipy.optimize import linprog, minimize
+from scipy.special import rel_entr
+from scipy.stats import binomtest
+
+from reliablenet.certificate import (
+    Certificate,
+    bound_under_shift,
+    certify,
+    keep_by_weight,
+    sensitivity,
+    shift_to_reach,
+)
+from reliablenet.certificate.shift import EXAMPLES
+from reliablenet.certificate.shift_wording import survival
+from reliablenet.errors import InvalidDataError, InvalidParameterError
+
+DISTANCES = list(EXAMPLES)
+SIZES = {
+    "total variation": [0.0, 0.01, 0.3, 0.99],
+    "chi-square": [0.0, 0.01, 0.5, 40.0],
+    "KL divergence": [0.0, 0.01, 0.5, 6.0],
+    "likelihood ratio": [1.0, 1.2, 3.0, 80.0],
+}
+
+
+def distance_of(q, p, distance) -> float:
+    if distance == "total variation":
+        return float(np.abs(q - p).sum() / 2)
+    if distance == "chi-square":
+        return float(((q - p) ** 2 / p).sum())
+    if distance == "KL divergence":
+        return float(rel_entr(q, p).sum())
+    return float(max((q / p).max(), (p / np.maximum(q, 1e-300)).max()))
+
+
+def source(u, seed=0, kinds=6):
+    """A source with several kinds of rows, of which the first half go wrong, with chance u in all."""
+    share = np.random.default_rng(seed).dirichlet(np.ones(kinds) * 2)
+    bad = np.arange(kinds) < kinds // 2
+    share[bad] *= u / share[bad].sum()
+    share[~bad] *= (1 - u) / share[~bad].sum()
+    return share, bad
+
+
+def worst(u, size, distance, seed=0) -> float:
+    """The largest risk that a search over sources near this one finds."""
+    p, bad = source(u, seed)
+    k = len(p)
+    if distance == "likelihood ratio":
+        found = linprog(
+            -1.0 * bad, A_eq=np.ones((1, k)), b_eq=[1], bounds=np.c_[p / size, p * size]
+        )
+        return float(-found.fun)
+    if distance == "total variation":  # q = p + up - down, up and down of at most this size
+        gain = np.r_[-1.0 * bad, bad * 1.0]
+        total = np.r_[np.ones(k), np.zeros(k)][None]
+        found = linprog(
+            gain,
+            A_ub=total,
+            b_ub=[size],
+            A_eq=np.r_[np.ones(k), -np.ones(k)][None],
+            b_eq=[0],
+            bounds=[(0, None)] * k + [(0, share) for share in p],
+        )
+        return float(u - found.fun)
+    found = minimize(
+        lambda q: -q[bad].sum(),
+        p,
+        bounds=[(0, 1)] * k,
+        constraints=[
+            {"type": "eq", "fun": lambda q: q.sum() - 1},
+            {"type": "ineq", "fun": lambda q: size - distance_of(q, p, distance)},
+        ],
+        options={"maxiter": 500, "ftol": 1e-12},
+    )
+    feasible = distance_of(found.x, p, distance) <= size + 1e-5
+    return float(-found.fun) if feasible else u
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+@pytest.mark.parametrize("u", [0.001, 0.03, 0.4, 0.9])
+def test_the_bound_is_the_worst_case_over_all_sources_so_near(distance, u) -> None:
+    for size in SIZES[distance]:
+        searched = worst(u, size, distance)
+        bound = bound_under_shift(u, size, distance)
+        assert searched <= bound + 1e-5
+        assert searched == pytest.approx(bound, abs=2e-4), (size, searched)
+
+
+@given(
+    u=st.floats(0.001, 0.999),
+    kinds=st.integers(2, 8),
+    seed=st.integers(0, 10**6),
+    far=st.floats(0, 1),
+)
+def test_no_source_is_worse_than_its_distance_allows(u, kinds, seed, far) -> None:
+    p, bad = source(u, seed, kinds)
+    other = np.random.default_rng(seed + 1).dirichlet(np.ones(kinds) / 2) + 1e-9
+    q = (1 - far) * p + far * other / other.sum()
+    for distance in DISTANCES:
+        size = distance_of(q, p, distance)
+        assert q[bad].sum() <= bound_under_shift(u, max(size, 0.0), distance) + 1e-9
+
+
+@given(u=st.floats(1e-6, 1), more=st.floats(0, 1), size=st.floats(0, 5), extra=st.floats(0, 5))
+def test_bounds_rise_with_the_bound_and_the_size(u, more, size, extra) -> None:
+    v = u + (1 - u) * more
+    for distance in DISTANCES:
+        start = 1.0 if distance == "likelihood ratio" else 0.0
+        here = bound_under_shift(u, start + size, distance)
+        assert u <= here + 1e-12
+        assert here <= bound_under_shift(v, start + size, distance) + 1e-9
+        assert here <= bound_under_shift(u, start + size + extra, distance) + 1e-9
+        assert 0.0 <= here <= 1.0
+        assert bound_under_shift(u, start, distance) == pytest.approx(u)
+
+
+@given(u=st.floats(1e-6, 0.99), more=st.floats(0, 1))
+def test_the_reach_is_where_the_bound_meets_alpha(u, more) -> None:
+    alpha = min(u + (0.999 - u) * more, 0.999)
+    for distance in DISTANCES:
+        reach = shift_to_reach(u, alpha, distance)
+        start = 1.0 if distance == "likelihood ratio" else 0.0
+        assert reach >= start - 1e-12
+        reach = max(reach, start)
+        assert bound_under_shift(u, reach, distance) == pytest.approx(alpha, abs=1e-6)
+
+
+def test_nothing_wrong_stays_nothing_wrong_unless_rows_come_from_elsewhere() -> None:
+    for distance in DISTANCES[1:]:
+        assert bound_under_shift(0.0, SIZES[distance][2], distance) == 0.0
+        assert shift_to_reach(0.0, 0.05, distance) == math.inf
+    assert bound_under_shift(0.0, 0.02) == 0.02
+    assert shift_to_reach(0.0, 0.05) == 0.05
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: bound_under_shift(1.2, 0.1), r"`bound` of bound_under_shift must lie in \[0, 1\]"),
+        (lambda: bound_under_shift(math.nan, 0.1), "`bound` of bound_under_shift must lie"),
+        (lambda: bound_under_shift(0.1, -0.1), "`size` .* at least 0 for the total variation"),
+        (
+            lambda: bound_under_shift(0.1, 0.5, "likelihood ratio"),
+            "`size` .* at least 1 for the li",
+        ),
+        (lambda: bound_under_shift(0.1, math.inf), "`size` .* finite number"),
+        (
+            lambda: bound_under_shift(0.1, 0.5, "far"),
+            "`distance` of bound_under_shift must be one of",
+        ),
+        (
+            lambda: shift_to_reach(0.1, 0.05),
+            "`bound` .* at most alpha = 0.05; got 0.1. It is beyond",
+        ),
+        (lambda: shift_to_reach(0.1, 5), r"`alpha` .*Did you mean 0.05"),
+        (lambda: keep_by_weight([1, 2], 0), "`most` of keep_by_weight must be a finite positive"),
+        (lambda: keep_by_weight([1, 2], 2, -1), "`random_state` of keep_by_weight must be"),
+    ],
+)
+def test_sizes_that_mean_nothing_are_refused(call, text) -> None:
+    with pytest.raises(InvalidParameterError, match=text):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("weights", "text"),
+    [
+        ([1, 3], "must lie between 0 and `most` = 2; got 3 in row 1"),
+        ([1, -1], "got -1 in row 1"),
+        ([math.nan], "got nan in row 0"),
+        ([[1.0]], "must be a vector of numbers"),
+        (["a"], "must be a vector of numbers"),
+    ],
+)
+def test_weights_that_cannot_be_drawn_by_are_refused(weights, text) -> None:
+    with pytest.raises(InvalidDataError, match=text):
+        keep_by_weight(weights, 2)
+
+
+def test_a_granted_certificate_has_a_card_and_a_refused_one_has_none() -> None:
+    granted = Certificate(1, 120, 153, alpha=0.05, rho=0.05, threshold=0.9)
+    card = sensitivity(granted)
+    assert card.bound == granted.upper_bound
+    assert set(card.reach) == set(DISTANCES)
+    frame = card.to_frame()
+    assert (frame["within_alpha"] == (frame["bound"] <= 0.05)).all()
+    for distance, size, bound, within in frame.itertuples(index=False):
+        assert bound == bound_under_shift(granted.upper_bound, size, distance)
+        assert within == (size <= card.reach[distance])
+    assert card.to_dict()["meaning"].startswith("sensitivity, not a promise")
+    refused = Certificate(9, 120, 153, alpha=0.05, rho=0.05, threshold=0.9)
+    assert sensitivity(refused) is None
+    assert survival(refused) == ""
+
+
+@given(errors=st.integers(0, 30), n=st.integers(60, 3000), alpha=st.floats(0.01, 0.5))
+def test_the_sentence_never_claims_more_than_the_card(errors, n, alpha) -> None:
+    certificate = Certificate(min(errors, n), n, n, alpha=alpha, rho=0.05, threshold=0.9)
+    text = survival(certificate)
+    if not certificate.certified:
+        assert text == ""
+        return
+    assert text.endswith("(sensitivity, not a promise)")
+    assert "certif" not in text
+    if text.startswith("would survive"):
+        elsewhere, times = (float(text.split(word)[1].split()[0]) for word in ("if ", "more than "))
+        assert bound_under_shift(certificate.upper_bound, elsewhere / 100) <= alpha + 1e-12
+        assert bound_under_shift(certificate.upper_bound, times, "likelihood ratio") <= alpha + 1e-9
+
+
+def test_rows_kept_by_known_weights_are_a_sample_of_the_other_source() -> None:
+    """Rare rows, wrong in 20 %, are half of the sample and a tenth of the source; others err in 1 %."""
+    rng = np.random.default_rng(0)
+    truth, rho, failures, naive, draws = 0.1 * 0.2 + 0.9 * 0.01, 0.1, 0, 0, 2000
+    for draw in range(draws):
+        rare = rng.random(300) < 0.5
+        right = rng.random(300) > np.where(rare, 0.2, 0.01)
+        kept = keep_by_weight(np.where(rare, 1.0, 9.0), most=9.0, random_state=draw)
+        bound = certify(
+            score=np.zeros(kept.sum()), correct=right[kept], threshold=0, rho=rho
+        ).upper_bound
+        failures += bound < truth
+        plain = certify(score=np.zeros(300), correct=right, threshold=0, rho=rho).upper_bound
+        naive += plain > 2 * truth
+    assert binomtest(failures, draws, rho, "greater").pvalue > 1e-4
+    assert naive > 0.9 * draws  # of the sample as it stands the bound speaks of another source
+
+
+def test_the_same_number_keeps_the_same_rows() -> None:
+    weights = np.linspace(0, 1, 10_000)
+    kept = keep_by_weight(weights, 1.0, 7)
+    assert (kept == keep_by_weight(weights, 1.0, 7)).all()
+    assert (kept != keep_by_weight(weights, 1.0, 8)).any()
+    assert kept.mean() == pytest.approx(0.5, abs=0.03)
+    assert not keep_by_weight(np.zeros(100), 1.0).any()
+    assert keep_by_weight(np.ones(100), 1.0).all()
