@@ -157,7 +157,8 @@ def try_change(name: str, seed: int, alpha: float, change: str) -> tuple[float, 
         certification=folds.certification,
     )
     seconds = time.process_time() - began
-    return certified_throughput(model.certificate_), seconds
+    certificate: Any = model.certificate_
+    return certified_throughput(certificate), seconds
 
 
 @cache

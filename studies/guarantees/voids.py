@@ -199,7 +199,8 @@ def _fitted(
     if jitter:
         random = np.random.default_rng(band.random_state + 1)
         new = Fold(new.X + jitter * random.standard_normal(new.X.shape), new.y)
-    return outcome(rule.estimator_, rule.certificate_, new)
+    certificate: Any = rule.certificate_
+    return outcome(rule.estimator_, certificate, new)
 
 
 VOIDS = (

@@ -94,7 +94,9 @@ def rule_reason(certificate: RuleCertificate) -> str:
         more = f" (the closest of {len(acting)})" if len(acting) > 1 else ""
         said = [f"{closest.reason}{more}"]
     else:
-        refused = _too_few(c) or [part for part in c.parts if not part.certified]
+        failed = [part for part in c.parts if not part.certified]
+        acting = [part for part in failed if part.threshold < math.inf]
+        refused = _too_few(c) or acting or failed
         said = _some([part.reason for part in refused]) or ["nothing could be certified"]
     if c.deferred:
         said.append(f"deferred: {_names([f'{name} ({why})' for name, why in c.deferred.items()])}")

@@ -124,7 +124,8 @@ class RuleCertificate:
         tested = [
             part
             for part in self.parts
-            if part.kind != "fixed"  # of a rule that was not chosen here all parts must pass, each at rho
+            if part.kind
+            != "fixed"  # of a rule that was not chosen here all parts must pass, each at rho
             and part.population in ("group", "predicted", "class")
             and part.accepted < part.n
             and part.threshold not in (0.0, -math.inf)

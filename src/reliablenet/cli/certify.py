@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,9 @@ WAYS = (  # which columns of a file say how sure and how right an answer is
     {"--label", "--proba"},
     {"--correct", "--score"},
 )
+
+if TYPE_CHECKING:
+    from reliablenet.certificate import Certificate, RuleCertificate
 
 
 def certify(
@@ -74,8 +77,8 @@ def certify(
 
     Example: reliablenet certify --predictions answers.jsonl --correct exact_match --score entropy --lower-is-better
     """
+    from reliablenet.certificate.promise_wording import verdict
     from reliablenet.certificate.streaming import certified_threshold_batches, certify_batches
-    from reliablenet.certificate.wording import verdict
     from reliablenet.cli.predictions import Predictions
     from reliablenet.cli.printing import certificate_lines, show, show_json
     from reliablenet.tables.files import local_file
@@ -105,6 +108,7 @@ def certify(
                 group=group,
                 lower_is_better=lower_is_better,
             )
+            found: Certificate | RuleCertificate
             if threshold is None:
                 found = certified_threshold_batches(file.read, *budget)
             else:
@@ -125,8 +129,7 @@ def certify(
         fitted = load_model(model)
         budget = (fitted.alpha if alpha is None else alpha, fitted.rho if rho is None else rho)
         with local_file(data) as path:
-            fresh = FreshRows(fitted, path, target, group)
-            found = fresh.finish(certify_batches(fresh.read(), fitted.threshold_, *budget))
+            found = FreshRows(fitted, path, target, group).certify(*budget)
         subject = "the model"
     if as_json:
         show_json(found.to_dict() | extra)

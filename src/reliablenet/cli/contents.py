@@ -40,6 +40,7 @@ def contents_of(model: Any, path: Path) -> dict[str, Any]:
         },
         "classes": model.classes_,
         "threshold": model.threshold_,
+        "promise": None if model.promise is None else str(model.promise),
         "certificate": model.certificate_.to_dict(),
         "sensitivity": {
             name: card.to_dict() for name, card in sensitivities(model.certificate_).items()
@@ -54,6 +55,8 @@ def lines_of(model: Any, contents: dict[str, Any]) -> dict[str, str]:
     """Return the contents as lines for a reader."""
     made = model.certificate_.provenance
     lines = certificate_lines(model.certificate_) | {"method": contents["method"]}
+    if model.promise is not None:
+        lines["promise"] = contents["promise"]
     if survived := survival(model.certificate_):
         lines["if moved"] = survived
     if contents["network"]:

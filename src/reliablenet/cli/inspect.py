@@ -10,7 +10,7 @@ def inspect(model: options.Model, as_json: options.AsJson = False) -> None:
 
     Example: reliablenet inspect model.rnet
     """
-    from reliablenet.certificate.wording import verdict
+    from reliablenet.certificate.promise_wording import verdict
     from reliablenet.cli.contents import contents_of, lines_of
     from reliablenet.cli.printing import show, show_json
     from reliablenet.cli.rows import load_model

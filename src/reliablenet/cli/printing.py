@@ -11,27 +11,32 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from reliablenet.certificate import Certificate
+    from reliablenet.certificate import Certificate, RuleCertificate
     from reliablenet.methods import Comparison
 
 
 def certificate_lines(
-    certificate: Certificate, *, share: float = 1.0, acts_at: str = ""
+    certificate: Certificate | RuleCertificate, *, share: float = 1.0, acts_at: str = ""
 ) -> dict[str, str]:
     """Return what stands below a verdict, by name.
 
     ``share`` of the user's rows certify; ``acts_at`` says where the rule acts if its score is no
     confidence of ours.
     """
-    from reliablenet.certificate import wording
+    from reliablenet.certificate import RuleCertificate, promise_wording, wording
 
     lines = {"because": certificate.reason, "acted on": wording.acted_on(certificate)}
     if not certificate.certified:
-        lines["needed"] = wording.remedy(certificate, share)
+        lines["needed"] = promise_wording.remedy(certificate, share)
+    elif isinstance(certificate, RuleCertificate):
+        for name, threshold in certificate.rule.thresholds.items():
+            often = {math.inf: "never", 0.0: "always", -math.inf: "always"}.get(threshold)
+            shown = often or f"at confidence {wording.threshold_text(threshold)} or more"
+            lines["acts" if name == "all" else f"acts, {name}"] = shown
     elif math.isfinite(certificate.threshold):
         own = f"confidence {wording.threshold_text(certificate.threshold)} or more"
         lines["acts at"] = acts_at or own
-    notes = wording.notes(certificate)
+    notes = promise_wording.notes(certificate)
     return lines | {f"note {i + 1}" if len(notes) > 1 else "note": t for i, t in enumerate(notes)}
 
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from reliablenet.certificate import Certificate, Provenance
+from reliablenet.certificate import Certificate, Provenance, RuleCertificate
 from reliablenet.certificate.labels import find_places, refuse_other_spelling
+from reliablenet.certificate.rule_plan import plan_rule
+from reliablenet.certificate.rule_search import certify_rule_batches
 from reliablenet.certificate.scored import ScoredRows
+from reliablenet.certificate.streaming import certify_batches
 from reliablenet.errors import DataFileError, InvalidDataError
 from reliablenet.methods.layers import find_encoder
 from reliablenet.methods.seen import RowWatch, model_hashes
@@ -28,6 +32,8 @@ from reliablenet.tables.target import group_names, label_texts, take_labels, tru
 if TYPE_CHECKING:
     from reliablenet.methods import Decisions
 
+Found = TypeVar("Found", Certificate, RuleCertificate)
+
 
 def load_model(path: Path) -> Any:
     """Load a model; a file that is not there is missing data, and not a damaged model."""
@@ -39,15 +45,17 @@ def load_model(path: Path) -> Any:
 
 
 def feature_batches(
-    model: Any, path: Path, also: Sequence[str] = ()
+    model: Any, path: Path, also: Sequence[str] = (), by: Sequence[str] = ()
 ) -> Iterator[tuple[Any, pd.DataFrame]]:
-    """Yield the features of each batch, and the columns in ``also`` as texts.
+    """Yield the features of each batch, and the columns in ``also`` as texts and in ``by``, features or not.
 
     What was left out in training may be absent. Columns that were categories stay as they are
     written: in a batch alone, some look like numbers.
     """
     names, encoder = getattr(model, "feature_names_in_", None), find_encoder(model)
     present = column_names(path)
+    check_columns(by, present, path.name)
+    also = [*also, *(name for name in by if names is None or name not in names)]
     if names is None:  # fitted on an array: by position
         wanted = [name for name in present if name not in also]
     elif used := [name for name in also if name in names]:
@@ -62,15 +70,29 @@ def feature_batches(
     for frame in read_batches(path, [*wanted, *also], text=texts):
         empty = False
         X = frame[wanted].to_numpy() if names is None else frame.reindex(columns=names)
-        yield X, frame[list(also)]
+        yield X, frame[[*also, *(name for name in by if name not in also)]]
     if empty:
         raise InvalidDataError(f"{path.name} has a header and no rows.")
 
 
 def decide_batches(model: Any, path: Path) -> Iterator[Decisions]:
-    """Yield what is decided, batch by batch."""
-    for X, _ in feature_batches(model, path):
-        yield model.decide(X)
+    """Yield what is decided, batch by batch; the table has the groups that the rule needs."""
+    columns = model.rule_.columns
+    for X, more in feature_batches(model, path, by=columns):
+        yield model.decide(X, by=rule_groups(model, more) if columns else None)
+
+
+def rule_groups(model: Any, frame: pd.DataFrame) -> dict[str, NDArray[Any]]:
+    """Return the groups of rows as the model's rule spells them, whatever type a batch has."""
+    found = {}
+    for name in model.promise.columns:
+        texts = label_texts(frame[name])
+        known = [
+            label for table in model.rule_.tables if table.key == (name,) for label in table.values
+        ]
+        spelled = dict(zip(label_texts(known).tolist() if known else (), known, strict=True))
+        found[name] = np.array([spelled.get(text, text) for text in texts], dtype=object)
+    return found
 
 
 class FreshRows:
@@ -88,19 +110,31 @@ class FreshRows:
     def read(self) -> Iterator[ScoredRows]:
         """Yield scores and verdicts."""
         also = [self.target, *filter(None, [self.group])]
-        for X, columns in feature_batches(self.model, self.path, also):
+        promise = self.model.promise
+        by = () if promise is None else promise.columns
+        for X, columns in feature_batches(self.model, self.path, also, by):
             texts = true_labels(columns[self.target], self.target)
             places = find_places(texts, self._names)
             self._strangers.update(texts[places < 0].tolist())
             self._watch.add(model_hashes(self.model, X), places)
             rows = self.model._checked_outputs(X).scored(places)
+            if by:
+                rows = replace(rows, by=rule_groups(self.model, columns))
             yield (
                 replace(rows, group=group_names(columns[self.group], self.group))
                 if self.group
                 else rows
             )
 
-    def finish(self, certificate: Certificate) -> Certificate:
+    def certify(self, alpha: float, rho: float) -> Certificate | RuleCertificate:
+        """Return what these rows prove of the model's rule."""
+        model = self.model
+        if model.promise is None:
+            return self.finish(certify_batches(self.read(), model.threshold_, alpha, rho))
+        plan = plan_rule(model.promise, 0.0, 0, None, getattr(model, "classes_", None))
+        return self.finish(certify_rule_batches(self.read(), model.rule_, plan, rho))
+
+    def finish(self, certificate: Found) -> Found:
         """Raise if the rows were no fresh ones; add to the certificate what is known of them."""
         self._watch.refuse_seen()
         refuse_other_spelling(self._strangers, self._names.tolist(), "certify", self.target)
@@ -112,7 +146,8 @@ class FreshRows:
         copies = 0 if self.group else self._watch.warn_of_copies()
         made = certificate.provenance or Provenance()
         known = replace(made, rows=self._watch.fingerprint(), copies=copies)
-        return replace(certificate, provenance=known)
+        whole: Found = replace(certificate, provenance=known)
+        return whole
 
 
 def training_rows(model: Any, data: str, target: str) -> tuple[pd.DataFrame, NDArray[Any]]:

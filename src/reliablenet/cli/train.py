@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from reliablenet.cli import options
+from reliablenet.cli import options, promises
 from reliablenet.cli.running import REFUSED
 
 
@@ -34,6 +34,11 @@ def train(
     ] = "tabular",
     drop: options.Drop = "",
     group: options.Group = "",
+    promise: promises.Names = None,
+    by: promises.By = "",
+    budget: promises.Budget = None,
+    costs: promises.Costs = None,
+    common: promises.Common = False,
     seed: options.Seed = 0,
     report: options.Report = None,
     config: options.Config = None,
@@ -44,21 +49,34 @@ def train(
     Exit code 3 if no certificate could be had; model and report are written all the same.
 
     Example: reliablenet train loans.csv --target default --alpha 0.02 --out model.rnet
+
+    Example: reliablenet train loans.csv --target default --by region --out model.rnet
     """
+    import numpy as np
+
     import reliablenet as rn
     from reliablenet.certificate.planning import MOST_SHARE
-    from reliablenet.certificate.wording import verdict
+    from reliablenet.certificate.promise_wording import verdict
     from reliablenet.cli.printing import certificate_lines, show, show_json
+    from reliablenet.tables.columns import check_columns
     from reliablenet.tables.files import local_file, read_table
-    from reliablenet.tables.target import take_target
+    from reliablenet.tables.target import group_names, take_target
 
     with local_file(data) as path:
         table = read_table(path)
         idle = options.names(drop) + ([group] if group else [])
         features, labels = take_target(table, target, idle, name=path.name)
+        check_columns(options.names(by), table.columns.tolist(), path.name)
+    promised = promises.make_promise(alpha, promise, by, budget, costs, common)
+    groups_by = None
+    if promised is not None:
+        groups_by = {name: group_names(table[name], name) for name in promised.columns} or None
+        promised = promises.spell_labels(promised, classes=np.unique(labels).tolist())
     rule = threshold if threshold in ("certified", "selection") else float(threshold)
-    model = rn.ReliableClassifier(alpha, rho, rule, network=network, random_state=seed)
-    model.fit(features, labels, groups=table[group] if group else None)
+    model = rn.ReliableClassifier(
+        alpha, rho, rule, promise=promised, network=network, random_state=seed
+    )
+    model.fit(features, labels, groups=table[group] if group else None, by=groups_by)
     model.save(out)
     found, acts = model.certificate_, model.threshold_ < float("inf")
     lines = certificate_lines(found, share=MOST_SHARE) | {"model": str(out)}

@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from reliablenet._checks import parameter_error
-from reliablenet.certificate import Certificate, wording
+from reliablenet.certificate import Certificate, RuleCertificate, promise_wording, wording
 from reliablenet.certificate.judgement import judge
 from reliablenet.methods import Comparison, SelectiveClassifier
 from reliablenet.methods.layers import layers
@@ -18,6 +18,7 @@ from reliablenet.metrics import risk_coverage_curve
 from reliablenet.modelfile import versions
 from reliablenet.report import text
 from reliablenet.report.calibration import calibration_charts, reliability_bins
+from reliablenet.report.certificate import budget_scale, certificate_facts, parts_table
 from reliablenet.report.charts import marked_numbers
 from reliablenet.report.curves import (
     COLUMNS,
@@ -30,16 +31,6 @@ from reliablenet.report.operating import OperatingPoints, operating_points
 from reliablenet.report.page import render
 from reliablenet.report.rows import accepted_mistakes, fold_rows, group_table, least_sure
 from reliablenet.report.training import history_charts
-
-KINDS = {
-    "fixed": "the rule was set before the fold was opened",
-    "monotone": "the threshold was chosen on the fold itself, which costs nothing because a higher "
-    "threshold never acts on more rows",
-}
-UNITS = {
-    "row": "it speaks of a random new row from the same source",
-    "group": "it speaks of a random row of a random new group, whatever the number of its rows",
-}
 
 
 def model_page(
@@ -103,7 +94,8 @@ def model_page(
     mistakes, n_mistakes = accepted_mistakes(model, rows)
     bins = reliability_bins(evidence.top_probability, ~evidence.wrong)
     history = _history(model)
-    badge, _, verdict = wording.verdict(certificate, "the model", acts).partition(": ")
+    sentence = promise_wording.verdict(certificate, "the model", acts)
+    badge, _, verdict = sentence.partition(": ")
     return render(
         "model.html",
         title=title or type(model).__name__,
@@ -114,12 +106,14 @@ def model_page(
         verdict=text.sentence(verdict.rstrip(".")),
         reason=text.sentence(certificate.reason),
         acted_on=text.sentence(wording.acted_on(certificate)),
-        notes=[text.sentence(note) for note in wording.notes(certificate)],
-        remedy=text.sentence(wording.remedy(certificate, allowed=_allowed(model))),
+        notes=[text.sentence(note) for note in promise_wording.notes(certificate)],
+        remedy=text.sentence(_remedy(model)),
         facts=certificate_facts(certificate),
         certificate_json=certificate.to_json(),
         certificate_hash=json.loads(certificate.to_json())["sha256"],
         scale=budget_scale(certificate),
+        parts=parts_table(certificate),
+        promise="" if model.promise is None else text.sentence(str(model.promise)),
         **_explorer(points, model.threshold_),
         curves=_curves(model, comparison),
         calibration=calibration_charts(bins),
@@ -142,73 +136,20 @@ def model_page(
     )
 
 
-def certificate_facts(certificate: Certificate) -> list[tuple[str, str, str]]:
-    """Return name, value and meaning of each part of a certificate."""
-    c, made = certificate, certificate.provenance
-    counted = "rows of the certification fold, seen once"
-    if c.unit == "group":
-        counted = "groups of the certification fold, one row of each, drawn at random"
-    whole = c.accepted == c.n or c.kind == "fixed"
-    facts = [
-        ("K", text.count(c.errors), "rows acted on and wrong"),
-        ("n", text.count(c.n), counted),
-        ("JCW", text.percent(c.jcw, 2), "observed share acted on and wrong, K / n"),
-        (
-            "Upper bound",
-            text.percent_up(c.upper_bound, c.alpha),
-            "one-sided Clopper-Pearson bound of the true share"
-            + ("" if whole else ", at the most mistakes that alpha affords"),
-        ),
-        (
-            "Wrong where it acts",
-            text.percent(c.error_accepted, 2),
-            "observed share of the rows acted on",
-        ),
-        ("alpha", text.budget(c.alpha), "the budget that was named beforehand"),
-        ("rho", text.budget(c.rho), "allowed probability that the certificate fails"),
-        (
-            "Threshold",
-            text.threshold(c.threshold),
-            f"rows with a score at or above it are acted on; exactly {c.threshold!r}"
-            if math.isfinite(c.threshold)
-            else "every row is deferred"
-            if c.threshold > 0
-            else "every row is acted on",
-        ),
-        ("Kind", c.kind, KINDS[c.kind]),
-        ("Unit", c.unit, UNITS[c.unit]),
-    ]
-    if made is not None:
-        facts.append(
-            (
-                "Certificates on these rows",
-                text.count(made.uses),
-                "this one included; keeping the one that passed voids it",
-            )
-        )
-    return facts
-
-
-def _state(certificate: Certificate, acts: bool) -> str:
+def _state(certificate: Certificate | RuleCertificate, acts: bool) -> str:
     """Return the colour of a verdict, by name."""
     if certificate.certified:
         return "acting" if certificate.empty else "granted"
     return "acting" if acts else "refused"
 
 
-def _allowed(model: SelectiveClassifier) -> Certificate | None:
-    """Return what the fold says of the lowest threshold it allows, if the model's was refused."""
+def _remedy(model: SelectiveClassifier) -> str:
+    """Return what would grant a refused certificate; of a fixed threshold also what the fold allows."""
     made = model.certificate_
-    if made.certified or made.kind == "monotone":
-        return None
-    return judge(model.evidence_.scored(), made.alpha, made.rho, unit=made.unit)
-
-
-def budget_scale(certificate: Certificate) -> dict[str, float]:
-    """Return where observed JCW, bound and budget lie on one bar, in percent of it."""
-    full = 1.15 * max(certificate.upper_bound, certificate.alpha)
-    values = {"jcw": certificate.jcw, "bound": certificate.upper_bound, "alpha": certificate.alpha}
-    return {name: 100 * value / full for name, value in values.items()}
+    if isinstance(made, RuleCertificate) or made.certified or made.kind == "monotone":
+        return promise_wording.remedy(made)
+    allowed = judge(model.evidence_.scored(), made.alpha, made.rho, unit=made.unit)
+    return wording.remedy(made, allowed=allowed)
 
 
 def _explorer(points: OperatingPoints, threshold: float) -> dict[str, Any]:

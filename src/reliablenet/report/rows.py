@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from reliablenet._checks import as_array, parameter_error
 from reliablenet.certificate import Certificate
-from reliablenet.certificate.judgement import judge
 from reliablenet.certificate.labels import class_indices
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.errors import InvalidDataError, InvalidParameterError
@@ -89,7 +88,7 @@ def fold_rows(model: SelectiveClassifier, table: Any, labels: Any) -> FoldRows:
 def accepted_mistakes(model: SelectiveClassifier, rows: FoldRows) -> tuple[Numbers, int]:
     """Return the surest rows that are acted on and wrong, and how many there are in all."""
     evidence = model.evidence_
-    wrong = np.flatnonzero(evidence.wrong & (evidence.score >= model.threshold_))
+    wrong = np.flatnonzero(evidence.wrong & model.accept_rows(evidence.scored()))
     order = wrong[np.argsort(-evidence.score[wrong], kind="stable")]
     return _listed(model, rows, order[:SHOWN]), len(wrong)
 
@@ -188,7 +187,16 @@ def _count_groups(model: SelectiveClassifier, group: pd.Series[Any]) -> dict[str
 def _judged(model: SelectiveClassifier, rows: ScoredRows) -> Certificate:
     """Return what rows say of the model's rule under the budget of its certificate."""
     made = model.certificate_
-    return judge(rows, made.alpha, made.rho, model.threshold_, unit=made.unit)
+    accepted = model.accept_rows(rows)
+    return Certificate(
+        errors=int((accepted & rows.wrong).sum()),
+        accepted=int(accepted.sum()),
+        n=rows.n,
+        alpha=made.alpha,
+        rho=made.rho,
+        threshold=model.threshold_,
+        unit=made.unit,
+    )
 
 
 def _parts(pair: Any) -> Any:

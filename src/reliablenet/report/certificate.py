@@ -1,0 +1,136 @@
+"""A certificate on a page: its facts, its budget as a bar, and the parts of a promise as a table."""
+
+from __future__ import annotations
+
+import math
+
+from reliablenet.certificate import Certificate, RuleCertificate
+from reliablenet.certificate.cost import CostCertificate
+from reliablenet.report import text
+from reliablenet.report.charts import Numbers, marked_numbers
+
+KINDS = {
+    "fixed": "the rule was set before the fold was opened",
+    "monotone": "the threshold was chosen on the fold itself, which costs nothing because a higher "
+    "threshold never acts on more rows",
+    "sequence": "thresholds were tested in an order that was fixed before, up to the first that failed",
+}
+UNITS = {
+    "row": "it speaks of a random new row from the same source",
+    "group": "it speaks of a random row of a random new group, whatever the number of its rows",
+}
+
+
+def certificate_facts(certificate: Certificate | RuleCertificate) -> list[tuple[str, str, str]]:
+    """Return name, value and meaning of what a certificate holds."""
+    if isinstance(certificate, RuleCertificate):
+        return _rule_facts(certificate)
+    c, made = certificate, certificate.provenance
+    counted = "rows of the certification fold, seen once"
+    if c.unit == "group":
+        counted = "groups of the certification fold, one row of each, drawn at random"
+    whole = c.accepted == c.n or c.kind == "fixed"
+    facts = [
+        ("K", text.count(c.errors), "rows acted on and wrong"),
+        ("n", text.count(c.n), counted),
+        ("JCW", text.percent(c.jcw, 2), "observed share acted on and wrong, K / n"),
+        (
+            "Upper bound",
+            text.percent_up(c.upper_bound, c.alpha),
+            "one-sided Clopper-Pearson bound of the true share"
+            + ("" if whole else ", at the most mistakes that alpha affords"),
+        ),
+        (
+            "Wrong where it acts",
+            text.percent(c.error_accepted, 2),
+            "observed share of the rows acted on",
+        ),
+        ("alpha", text.budget(c.alpha), "the budget that was named beforehand"),
+        ("rho", text.budget(c.rho), "allowed probability that the certificate fails"),
+        (
+            "Threshold",
+            text.threshold(c.threshold),
+            f"rows with a score at or above it are acted on; exactly {c.threshold!r}"
+            if math.isfinite(c.threshold)
+            else "every row is deferred"
+            if c.threshold > 0
+            else "every row is acted on",
+        ),
+        ("Kind", c.kind, KINDS[c.kind]),
+        ("Unit", c.unit, UNITS[c.unit]),
+    ]
+    if made is not None:
+        facts.append(
+            (
+                "Certificates on these rows",
+                text.count(made.uses),
+                "this one included; keeping the one that passed voids it",
+            )
+        )
+    return facts
+
+
+def _rule_facts(certificate: RuleCertificate) -> list[tuple[str, str, str]]:
+    c = certificate
+    facts = [
+        ("K", text.count(c.errors), "rows acted on and wrong, of all"),
+        ("n", text.count(c.n), "rows of the certification fold, seen once"),
+        ("Acts on", text.percent(c.coverage), "observed share of all rows"),
+        (
+            "Wrong where it acts",
+            text.percent(c.error_accepted, 2),
+            "observed share of the rows acted on",
+        ),
+        ("rho", text.budget(c.rho), "allowed probability that any part of the promise fails"),
+        ("Unit", c.unit, UNITS[c.unit]),
+    ]
+    if c.provenance is not None:
+        uses = "this one included; keeping the one that passed voids it"
+        facts.append(("Certificates on these rows", text.count(c.provenance.uses), uses))
+    return facts
+
+
+def budget_scale(certificate: Certificate | RuleCertificate) -> dict[str, float] | None:
+    """Return where observed JCW, bound and budget lie on one bar, in percent of it; None for several."""
+    if isinstance(certificate, RuleCertificate):
+        return None
+    full = 1.15 * max(certificate.upper_bound, certificate.alpha)
+    values = {"jcw": certificate.jcw, "bound": certificate.upper_bound, "alpha": certificate.alpha}
+    return {name: 100 * value / full for name, value in values.items()}
+
+
+def parts_table(certificate: Certificate | RuleCertificate) -> Numbers | None:
+    """Return the parts of a promise, one row each; None where there is only one budget."""
+    if not isinstance(certificate, RuleCertificate):
+        return None
+    columns = ["Of", "Rows", "Acts on", "Acts and is wrong", "Upper bound", "Budget", "Confidence"]
+    columns += ["Acts from", "Kept"]
+    return marked_numbers(columns, [_part_cells(part) for part in certificate.parts])
+
+
+def _part_cells(part: Certificate) -> list[str]:
+    deferred = part.threshold == math.inf
+    kept = "✓ nothing is acted on" if deferred else "✓ shown" if part.certified else "✕ not shown"
+    names = {"all": "all rows", "accepted": "rows acted on", "cost": "cost of a row"}
+    name = names.get(part.name, part.name)
+    if part.population == "predicted":
+        name = f"predicted {part.name}"
+    if part.population == "class":
+        name = f"truly {part.name}"
+    if isinstance(part, CostCertificate):
+        wrong, bound = f"{part.mean_cost:.4g}", f"{part.upper_bound * part.largest:.4g}"
+        budget = f"{part.budget:g}"
+    else:
+        wrong = text.percent(part.jcw, 2)
+        bound, budget = text.percent_up(part.upper_bound, part.alpha), text.budget(part.alpha)
+    return [
+        name,
+        text.count(part.n),
+        text.count(part.accepted),
+        wrong,
+        "-" if deferred else bound,
+        budget,
+        text.percent(1.0 - part.rho, 2),
+        "never" if deferred else text.threshold(part.threshold),
+        kept,
+    ]
