@@ -59,6 +59,7 @@ def own(value: Any) -> list[str]:
     return [name for name in accepted(value) if name not in inherited]
 
 
+RECORDS = {"Certificate", "Promise", "Rule", "RuleCertificate"}  # they list attributes
 DOCUMENTED = {
     name: value for name, value in public_objects() if documented(value.__doc__ or "") is not None
 }
@@ -73,7 +74,7 @@ def test_a_docstring_lists_the_parameters_of_the_signature(name: str) -> None:
 @pytest.mark.parametrize("name", reliablenet.__all__)
 def test_what_is_public_at_the_top_lists_its_parameters(name: str) -> None:
     value = getattr(reliablenet, name)
-    if callable(value) and accepted(value) and name != "Certificate":
+    if callable(value) and accepted(value) and name not in RECORDS:
         assert documented(value.__doc__) is not None
 
 

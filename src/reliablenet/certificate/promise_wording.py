@@ -119,7 +119,8 @@ def remedy(certificate: Certificate | RuleCertificate, share: float = 1.0) -> st
     if certificate.certified:
         return ""
     few = _too_few(certificate)
-    wanting = few or [part for part in certificate.parts if not part.certified]
+    failed = [part for part in certificate.parts if not part.certified]
+    wanting = few or [part for part in failed if part.threshold < math.inf] or failed
     # with groups, the share of each in all rows is not known: rows of the group are named alone
     return "; ".join(_some([wording.remedy(part) for part in wanting]))
 
@@ -135,7 +136,7 @@ def rule_notes(certificate: RuleCertificate) -> list[str]:
     """Return what a reader must know of the certificate of a rule besides what all have in common."""
     c = certificate
     said = []
-    if c.mixtures:
+    if c.mixtures and c.certified:
         said.append(f"holds for every mixture of {c.mixtures}: it is about each of them by itself")
     kinds = {part.kind for part in c.promise.simple()}
     if kinds == {"by_predicted"} and len(c.promise.simple()) == 1:
@@ -148,8 +149,9 @@ def rule_notes(certificate: RuleCertificate) -> list[str]:
 
 
 def _too_few(certificate: RuleCertificate) -> list[Certificate]:
-    parts = certificate.parts
-    return [p for p in parts if largest_certifiable_errors(p.n, p.alpha, p.rho) < 0]
+    # a rule that was fixed beforehand may defer a group for good
+    asked = [p for p in certificate.parts if p.kind != "fixed" or p.threshold < math.inf]
+    return [p for p in asked if largest_certifiable_errors(p.n, p.alpha, p.rho) < 0]
 
 
 def _number(promise: Promise) -> float:
