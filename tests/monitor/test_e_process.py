@@ -1,4 +1,5 @@
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -48,14 +49,16 @@ def by_hand(x, alpha, audit):
 def run(x, probability, alpha, audit, cuts=()):
     bets, state, found = make_bets(alpha, audit), Capital.none(), []
     edges = [0, *cuts, len(x)]
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in pairwise(edges):
         wrong = np.flatnonzero(x[low:high])
         state, row, values = advance(state, bets, high - low, wrong, probability[low:high][wrong])
         found.append(np.column_stack([row, values]))
     return state, bets, np.vstack(found)
 
 
-@pytest.mark.parametrize(("alpha", "k", "n"), [(0.05, 3, 40), (0.05, 20, 100), (0.3, 5, 9), (0.7, 9, 10)])
+@pytest.mark.parametrize(
+    ("alpha", "k", "n"), [(0.05, 3, 40), (0.05, 20, 100), (0.3, 5, 9), (0.7, 9, 10)]
+)
 def test_the_closed_form_is_the_integral_over_likelihood_ratios(alpha, k, n):
     a, b = prior(alpha)
 
@@ -66,7 +69,9 @@ def test_the_closed_form_is_the_integral_over_likelihood_ratios(alpha, k, n):
     assert math.exp(log_beta_mixture(k, n, alpha)) == pytest.approx(expected, rel=1e-7)
 
 
-@pytest.mark.parametrize(("a", "b", "x"), [(3.0, 60.0, 0.9), (40.0, 9000.0, 0.2), (5000.0, 2e6, 0.03)])
+@pytest.mark.parametrize(
+    ("a", "b", "x"), [(3.0, 60.0, 0.9), (40.0, 9000.0, 0.2), (5000.0, 2e6, 0.03)]
+)
 def test_small_tails_are_those_of_an_integral_in_logarithms(a, b, x):
     from scipy.special import betaln
 
@@ -80,7 +85,9 @@ def test_small_tails_are_those_of_an_integral_in_logarithms(a, b, x):
     assert log_beta_tail(a, b, x) == pytest.approx(top + math.log(area), rel=1e-9)
 
 
-@pytest.mark.parametrize(("alpha", "audit", "p"), [(0.05, 1.0, 0.15), (0.05, 0.3, 0.1), (0.2, 0.5, 0.1), (0.6, 1.0, 0.7)])
+@pytest.mark.parametrize(
+    ("alpha", "audit", "p"), [(0.05, 1.0, 0.15), (0.05, 0.3, 0.1), (0.2, 0.5, 0.1), (0.6, 1.0, 0.7)]
+)
 def test_values_are_those_of_products_written_out(alpha, audit, p):
     random = np.random.default_rng(0)
     x = (random.random(700) < p * audit) / audit

@@ -82,7 +82,7 @@ def anytime_upper(errors: int, n: int, rho: float = 0.05) -> float:
     >>> from reliablenet import clopper_pearson_upper
     >>> from reliablenet.certificate import anytime_upper
     >>> round(clopper_pearson_upper(10, 1000, 0.05), 4), round(anytime_upper(10, 1000), 4)
-    (0.0169, 0.0216)
+    (0.0169, 0.0222)
     >>> anytime_upper(0, 0)
     1.0
     """
@@ -115,9 +115,7 @@ def log_mixture(
     return np.asarray(logsumexp(each, axis=-1))
 
 
-def solve_upper(
-    log_kept: NDArray[np.float64], n: int, rho: float, scale: float = 1.0
-) -> float:
+def solve_upper(log_kept: NDArray[np.float64], n: int, rho: float, scale: float = 1.0) -> float:
     """Return the largest mean whose evidence against it is below 1 / rho, never below it."""
     limit = -np.log(rho)
     if log_mixture(log_kept, n, 1.0, scale) < limit:

@@ -263,9 +263,7 @@ def _advance(
     log_share = state.log_cash + np.log(state.starts + 1.0) - np.log(number)  # cash before it
     invested = (log_share - np.log1p(number))[:, None] - math.log(NODES)
     before = starts[:, None] * bets.log_right + surplus[np.searchsorted(wrong, starts)]
-    restarts = np.logaddexp.accumulate(
-        np.vstack([state.log_restarts, invested - before]), axis=0
-    )
+    restarts = np.logaddexp.accumulate(np.vstack([state.log_restarts, invested - before]), axis=0)
     cash = np.append(state.log_cash, log_share - np.log1p(1.0 / number))
     # The value right after each wrong row.
     made = np.searchsorted(starts, wrong, side="right")
