@@ -118,23 +118,16 @@ def test_groups_share_the_level_and_each_has_its_alarm():
 
 
 def test_a_certificate_by_parts_sends_rows_to_all_its_populations():
-    class Parts:
-        def __init__(self, *parts):
-            self.parts = parts
-
-    def part(name, kind, alpha=0.05):
-        found = Certificate(0, 80, 100, alpha=alpha, rho=0.05, threshold=0.9)
-        object.__setattr__(found, "population", kind)
-        object.__setattr__(found, "name", name)
-        return found
-
-    whole = Parts(
-        part("", "all"),
-        part("accepted", "accepted"),
-        part("group=A", "group"),
-        part("predicted=yes", "predicted"),
-        part("class=no", "class"),
+    random = np.random.default_rng(0)
+    p, group = random.uniform(0.5, 1.0, 4000), random.choice(["A", "B"], 4000)
+    y = np.where(random.random(4000) > p, "yes", "no")
+    promise = rn.Promise.all_of(
+        rn.Promise.overall(0.1),
+        rn.Promise.by_group({"A": 0.1, "B": 0.1}),
+        rn.Promise.by_class({"no": 0.2}),
     )
+    proba = np.column_stack([p, 1 - p])
+    whole = rn.certified_rule(proba, y, promise, by=group, classes=["no", "yes"])
     monitor = Monitor(whole)
     accepted = np.array([True, True, False, True])
     wrong = np.array([True, False, True, True])
@@ -142,20 +135,26 @@ def test_a_certificate_by_parts_sends_rows_to_all_its_populations():
         accepted,
         wrong,
         by=["A", "B", "A", "B"],
-        predicted=["yes", "yes", "yes", "no"],
-        truth=["no", "yes", "no", "yes"],
+        truth=["yes", "no", "no", "no"],
     )
     found = {name: (part.rows, part.errors) for name, part in monitor.parts.items()}
     assert found == {
-        "": (4, 2),
-        "accepted": (3, 2),
+        "all": (4, 2),
         "group=A": (2, 1),
-        "predicted=yes": (4, 1),
-        "class=no": (2, 1),
+        "group=B": (2, 1),
+        "no": (3, 1),
     }
     assert (monitor.rows, monitor.labels) == (4, 3)
     with pytest.raises(InvalidParameterError, match="needs `by`"):
         monitor.update(accepted, wrong)
+    for promise, expected in (
+        (rn.Promise.by_predicted({"no": 0.1}), {"no": (4, 1)}),
+        (rn.Promise.among_accepted(0.2), {"accepted": (3, 2)}),
+        (rn.Promise.overall(0.1), {"": (4, 2)}),
+    ):
+        monitor = Monitor(rn.certified_rule(proba, y, promise, classes=["no", "yes"]))
+        monitor.update(accepted, wrong, predicted=["no", "no", "no", "yes"])
+        assert {n: (part.rows, part.errors) for n, part in monitor.parts.items()} == expected
 
 
 def test_merged_servers_are_one_stream():

@@ -20,7 +20,7 @@ from reliablenet.certificate.bounds import clopper_pearson_interval
 from reliablenet.certificate.cost import CostCertificate
 from reliablenet.certificate.planning import largest_certifiable_errors
 from reliablenet.certificate.promise import Promise
-from reliablenet.certificate.record import Certificate, Population, Provenance, Unit
+from reliablenet.certificate.record import Certificate, Population, Provenance, Unit, digest
 from reliablenet.certificate.rule import Rule
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
@@ -360,4 +360,3 @@ def part_name(promise: Promise, label: Any) -> str:
 def _read_part(values: Any) -> Certificate:
     kind = CostCertificate if isinstance(values, dict) and "cost" in values else Certificate
     return kind.from_json(json.dumps(values))
-

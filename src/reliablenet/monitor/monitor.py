@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any, Self, get_args
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reliablenet._checks import as_array, check_fraction, is_real, parameter_error
-from reliablenet.certificate import Certificate
+from reliablenet.certificate import Certificate, RuleCertificate
+from reliablenet.certificate.cost import CostCertificate
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 from reliablenet.monitor import monitor_json
 from reliablenet.monitor.outcomes import Outcomes, check_outcomes, check_probability, flags
 from reliablenet.monitor.population import Population, PopulationKind
+from reliablenet.tables.target import label_texts
 
 
 class Monitor:
@@ -61,12 +63,7 @@ class Monitor:
         owner = "Monitor"
         self.level = check_fraction("level", level, owner)
         self.audit = check_probability("audit", audit, owner)
-        budgets = dict(_budgets(alpha))
-        share = self.level / len(budgets)
-        self.parts: dict[str, Population] = {
-            name: Population(budget, share, 1.0 if kind == "class" else self.audit, kind)
-            for name, (budget, kind) in budgets.items()
-        }
+        self.parts = _populations(alpha, self.level, self.audit)
 
     # What comes in.
 
@@ -261,22 +258,26 @@ class Monitor:
         texts = {name: _texts(name, values, rows) for name, values in labels.items()}
         self._refuse_strangers(rows, texts["by"])
         for name, part in self.parts.items():
-            value = name.split("=", 1)[-1]
             if part.kind == "all":
                 yield name, part, every, every
             elif part.kind == "accepted":
                 yield name, part, rows.accepted, every
             elif part.kind == "group":
-                yield name, part, _needed(texts, "by", name) == value, every
+                yield name, part, _needed(texts, "by", name) == part.value, every
             elif part.kind == "predicted":
-                yield name, part, every, _needed(texts, "predicted", name) == value
+                yield name, part, every, _needed(texts, "predicted", name) == part.value
             else:  # rows of one true class: of these only audited ones are a fair sample
-                yield name, part, rows.audited & (_needed(texts, "truth", name) == value), every
+                yield (
+                    name,
+                    part,
+                    rows.audited & (_needed(texts, "truth", name) == part.value),
+                    every,
+                )
 
     def _refuse_strangers(self, rows: Outcomes, groups: NDArray[Any] | None) -> None:
         """Raise if a row of a group without a budget was acted on."""
-        named = {name.split("=", 1)[-1] for name, p in self.parts.items() if p.kind == "group"}
-        if groups is None or not named or not all(p.kind == "group" for p in self.parts.values()):
+        named = {part.value for part in self.parts.values() if part.kind == "group"}
+        if groups is None or not named:
             return
         strange = rows.accepted & ~np.isin(groups, [*named])
         if strange.any():
@@ -286,7 +287,7 @@ class Monitor:
                 f"on; budgets are there for {sorted(named)}."
             )
 
-    def _budgets(self) -> dict[str, tuple[float, PopulationKind]]:
+    def _budgets(self) -> dict[str, tuple[float, str]]:
         return {name: (part.alpha, part.kind) for name, part in self.parts.items()}
 
     def _count(self, name: str) -> int:
@@ -299,29 +300,47 @@ class Monitor:
         return log_value - math.log(len(self.parts))
 
 
-def _budgets(alpha: Any) -> Iterator[tuple[str, tuple[float, PopulationKind]]]:
-    """Yield the name of each population, its budget and which rows it holds."""
+def _populations(alpha: Any, level: float, audit: float) -> dict[str, Population]:
+    """Return a population for each budget, before its first row."""
+    found = list(_budgets(alpha))
+    names = [name for name, *_ in found]
+    parts = {}
+    for name, value, kind, budget in found:
+        title = name if names.count(name) == 1 else f"{kind} {name}"
+        share = 1.0 if kind == "class" else audit
+        parts[title] = Population(budget, level / len(found), share, kind, value)
+    return parts
+
+
+def _budgets(alpha: Any) -> Iterator[tuple[str, str, PopulationKind, float]]:
+    """Yield the name of each population, the label of its rows, which rows it holds, and its budget."""
     if isinstance(alpha, Certificate):
-        yield "", (alpha.alpha, "all")
-    elif hasattr(alpha, "parts") and not isinstance(alpha, Mapping):
+        yield "", "", "all", alpha.alpha
+    elif isinstance(alpha, RuleCertificate):
         for part in alpha.parts:
-            kind: Any = getattr(part, "population", "all")
-            if kind not in get_args(PopulationKind) or type(part) is not Certificate:
+            if isinstance(part, CostCertificate):
                 raise InvalidParameterError(
-                    f"Monitor cannot watch the part {part.name!r} of this certificate: it knows shares of rows acted "
-                    "on wrongly, and no costs."
+                    f"Monitor cannot watch the part {part.name!r} of this certificate: it knows shares of rows "
+                    "acted on wrongly, and no costs."
                 )
-            yield part.name, (part.alpha, kind)
+            label = part.name.split("=", 1)[1] if part.population == "group" else part.name
+            alone = part.population == "all" and len(alpha.parts) == 1
+            yield "" if alone else part.name, _text(label), part.population, part.alpha
     elif isinstance(alpha, Mapping):
         if not alpha:
             raise parameter_error("alpha", "Monitor", "name at least one group", alpha)
         for name, budget in alpha.items():
-            yield str(name), (check_fraction(f"alpha[{name!r}]", budget, "Monitor"), "group")
+            budget = check_fraction(f"alpha[{name!r}]", budget, "Monitor")
+            yield str(name), _text(name), "group", budget
     elif is_real(alpha):
-        yield "", (check_fraction("alpha", alpha, "Monitor"), "all")
+        yield "", "", "all", check_fraction("alpha", alpha, "Monitor")
     else:
         expected = "be a number in (0, 1), a certificate, or a mapping from groups to numbers"
         raise parameter_error("alpha", "Monitor", expected, alpha)
+
+
+def _text(label: Any) -> str:
+    return str(label_texts([label])[0])
 
 
 def _texts(name: str, values: Any, rows: Outcomes) -> NDArray[Any] | None:
@@ -332,7 +351,7 @@ def _texts(name: str, values: Any, rows: Outcomes) -> NDArray[Any] | None:
         raise InvalidDataError(
             f"`{name}` of update must have one entry for each of {len(rows.accepted)} rows; got shape {array.shape}."
         )
-    return np.array([str(value) for value in array.tolist()], dtype=object)
+    return label_texts(array)
 
 
 def _needed(texts: dict[str, NDArray[Any] | None], name: str, part: str) -> NDArray[Any]:

@@ -41,6 +41,8 @@ class Population:
         Smallest probability with which a row is audited.
     kind : {"all", "accepted", "group", "predicted", "class"}
         Which rows these are.
+    value : str
+        Of which group or class, as a text.
     accepted, labels : int
         Rows acted on, and those of them that were audited and whose truth is known.
     weight : float
@@ -58,6 +60,7 @@ class Population:
     level: float
     audit: float
     kind: PopulationKind = "all"
+    value: str = ""
     accepted: int = 0
     labels: int = 0
     weight: float = 0.0
