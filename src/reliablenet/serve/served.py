@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from reliablenet.errors import DataFileError, InvalidDataError, ModelFileError
+from reliablenet.methods import load
 from reliablenet.monitor.log import DecisionLog
 from reliablenet.serve.columns import Columns, Rows
 from reliablenet.tables.target import label_texts
@@ -77,14 +78,12 @@ class ServedModel:
 
 def read_model(path: Path, name: str, log: DecisionLog) -> ServedModel:
     """Load a model file and note in the log that it decides from now on."""
-    import reliablenet as rn
-
     if not path.exists():
         raise DataFileError(f"There is no model file {path}.")
     # The bytes that are hashed must be those that are loaded, also while the file is replaced.
     for _ in range(3):
         digest = _hash(path)
-        model = rn.load(path)
+        model = load(path)
         if _hash(path) == digest:
             break
     else:
