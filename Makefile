@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test browser lint check studies bench-speed guarantees mutation coverage docs docs-refresh datasets reproduction clean
+.PHONY: demo test browser database lint check studies bench-speed guarantees mutation coverage docs docs-refresh datasets reproduction clean
 
 demo: $(INSTALLED)
 	$(BIN)/reliablenet demo
@@ -18,13 +18,19 @@ browser:
 		&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; } \
 		|| echo "There is no chromium here and no way to install it: the tests of the report in a browser will skip."
 
+# PostgreSQL, in which the tests keep a decision log; without one they skip and say so.
+database:
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq \
+		&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql >/dev/null; } \
+		|| echo "There is no PostgreSQL here and no way to install it: the tests of a log in it will skip."
+
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check: lint browser test
+check: lint browser database test
 
 # What there is to measure, what it costs and whether its result is there. One: `python -m studies NAME`.
 studies: $(INSTALLED)

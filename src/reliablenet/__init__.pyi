@@ -8,6 +8,7 @@ from reliablenet import (
     methods as methods,
     metrics as metrics,
     modelfile as modelfile,
+    monitor as monitor,
     report as report,
     risk as risk,
     tables as tables,
@@ -45,6 +46,9 @@ from reliablenet.methods import (
     TemperatureScaling as TemperatureScaling,
     compare as compare,
     load as load,
+)
+from reliablenet.monitor import (
+    Monitor as Monitor,
 )
 from reliablenet.risk import (
     gap as gap,

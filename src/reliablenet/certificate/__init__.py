@@ -1,5 +1,6 @@
 """What is proved: counts in, bounds out. Never imports torch."""
 
+from reliablenet.certificate.anytime import anytime_upper
 from reliablenet.certificate.bounds import clopper_pearson_upper, hoeffding_upper, uniform_slack
 from reliablenet.certificate.planning import (
     certification_power,
@@ -34,6 +35,7 @@ __all__ = [
     "Rule",
     "RuleCertificate",
     "Sensitivity",
+    "anytime_upper",
     "bound_under_shift",
     "certification_power",
     "certification_rows",

@@ -293,7 +293,7 @@ class Certificate:
         True
         """
         values = self.to_dict()
-        return json.dumps(values | {"sha256": _digest(values)}, indent=2)
+        return json.dumps(values | {"sha256": digest(values)}, indent=2)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -311,7 +311,7 @@ class Certificate:
         missing = [name for name in wanted if name not in values]
         if missing:
             raise InvalidDataError(f"The certificate lacks {missing}.")
-        if values.pop("sha256", None) != _digest(values):
+        if values.pop("sha256", None) != digest(values):
             raise InvalidDataError("The certificate was altered: its values do not match its hash.")
         stored = {name: values[name] for name in wanted}
         if stored["threshold"] in ("inf", "-inf"):
@@ -346,6 +346,7 @@ def _provenance(stored: Any) -> Provenance:
     return Provenance(**stored)
 
 
-def _digest(values: dict[str, Any]) -> str:
+def digest(values: dict[str, Any]) -> str:
+    """Return the SHA-256 of plain values, whatever their order."""
     text = json.dumps(values, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -21,7 +20,7 @@ from reliablenet.certificate.bounds import clopper_pearson_interval
 from reliablenet.certificate.cost import CostCertificate
 from reliablenet.certificate.planning import largest_certifiable_errors
 from reliablenet.certificate.promise import Promise
-from reliablenet.certificate.record import Certificate, Population, Provenance, Unit
+from reliablenet.certificate.record import Certificate, Population, Provenance, Unit, digest
 from reliablenet.certificate.rule import Rule
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
@@ -312,7 +311,7 @@ class RuleCertificate:
         """Return the certificate as strict JSON, with a hash of its values."""
         values = self.to_dict()
         values["parts"] = [json.loads(part.to_json()) for part in self.parts]
-        return json.dumps(values | {"sha256": _digest(values)}, indent=2)
+        return json.dumps(values | {"sha256": digest(values)}, indent=2)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -326,7 +325,7 @@ class RuleCertificate:
         missing = [entry.name for entry in fields(cls) if entry.name not in values]
         if missing or not isinstance(values["parts"], list):
             raise InvalidDataError(f"The certificate lacks {missing or ['parts']}.")
-        if values.pop("sha256", None) != _digest(values):
+        if values.pop("sha256", None) != digest(values):
             raise InvalidDataError("The certificate was altered: its values do not match its hash.")
         stored = {entry.name: values[entry.name] for entry in fields(cls)}
         stored["promise"] = Promise.from_dict(stored["promise"])
@@ -361,8 +360,3 @@ def part_name(promise: Promise, label: Any) -> str:
 def _read_part(values: Any) -> Certificate:
     kind = CostCertificate if isinstance(values, dict) and "cost" in values else Certificate
     return kind.from_json(json.dumps(values))
-
-
-def _digest(values: dict[str, Any]) -> str:
-    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -19,6 +19,7 @@ from reliablenet.cli.plan import plan
 from reliablenet.cli.predict import predict
 from reliablenet.cli.report import report
 from reliablenet.cli.running import Commands
+from reliablenet.cli.serve import serve
 from reliablenet.cli.signals import signals_that_last
 from reliablenet.cli.train import train
 
@@ -29,7 +30,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (demo, train, predict, certify, compare, inspect, report, plan, doctor):
+for command in (demo, train, predict, certify, compare, inspect, report, plan, serve, doctor):
     app.command()(command)
 app.add_typer(data, name="data")
 app.add_typer(bench, name="bench")

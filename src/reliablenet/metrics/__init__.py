@@ -1,5 +1,6 @@
 """How good it is: metrics of act-or-defer rules. Never imports torch."""
 
+from reliablenet.metrics.breakdowns import Breakdown, breakdown
 from reliablenet.metrics.curves import JCWCurve, RiskCoverageCurve, jcw_curve, risk_coverage_curve
 from reliablenet.metrics.measures import (
     area_under_risk_coverage,
@@ -9,11 +10,13 @@ from reliablenet.metrics.measures import (
 from reliablenet.metrics.scores import Evaluation, Interval, evaluate
 
 __all__ = [
+    "Breakdown",
     "Evaluation",
     "Interval",
     "JCWCurve",
     "RiskCoverageCurve",
     "area_under_risk_coverage",
+    "breakdown",
     "evaluate",
     "excess_area_under_risk_coverage",
     "expected_calibration_error",

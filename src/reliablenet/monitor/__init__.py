@@ -1,1 +1,5 @@
-"""How a certified rule goes on: watched, audited, renewed."""
+"""How a certified rule goes on: watched, audited, renewed. Never imports torch."""
+
+from reliablenet.monitor.monitor import Monitor
+
+__all__ = ["Monitor"]

@@ -201,7 +201,7 @@ class DecisionLog:
         The first outcome of a decision stands. One that says the same again changes nothing; one that
         says something else is not written.
         """
-        with self._writing() as connection:
+        with self._lock, self._writing() as connection:
             if self._engine.dialect.name == "postgresql":
                 schema.lock(connection)
             labels = self._labels(connection, [outcome.id for outcome in reported])

@@ -1,0 +1,279 @@
+"""Rows of a request: JSON in, the columns that the model knows out, or a line that names the column."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from reliablenet.methods.layers import find_encoder, layers
+from reliablenet.serve.errors import unusable
+
+Value = str | int | float | bool | None
+NUMBERS: dict[str, Any] = {"type": ["number", "boolean", "null"]}
+ANYTHING: dict[str, Any] = {"type": ["string", "number", "boolean", "null"]}
+NUMBER_TYPES = frozenset({int, float, bool, type(None)})
+VALUE_TYPES = NUMBER_TYPES | {str}
+WORDS = {int: "a number", float: "a number", bool: "true or false", str: "text", list: "a list"}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Checked rows: one list of values a column, or a matrix where columns have no names."""
+
+    size: int
+    values: dict[str, list[Value]]
+    matrix: NDArray[np.float64] | None = None
+
+    def records(self) -> list[dict[str, Value]]:
+        """Return the rows one by one, as JSON would write them."""
+        if self.matrix is not None:
+            return [{str(i): value for i, value in enumerate(row)} for row in self.matrix.tolist()]
+        names = list(self.values)
+        return [
+            dict(zip(names, row, strict=True)) for row in zip(*self.values.values(), strict=True)
+        ]
+
+
+def join(parts: Sequence[Rows]) -> Rows:
+    """Return the rows of several requests one below the other."""
+    if len(parts) == 1:
+        return parts[0]
+    size = sum(part.size for part in parts)
+    if parts[0].matrix is not None:
+        return Rows(
+            size, {}, np.concatenate([part.matrix for part in parts if part.matrix is not None])
+        )
+    names = parts[0].values
+    return Rows(size, {name: [v for part in parts for v in part.values[name]] for name in names})
+
+
+class Columns:
+    """The columns that a model was fitted on, and what each may hold.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted on a data frame, whose names requests must use, or on an array of numbers.
+
+    Attributes
+    ----------
+    names : list of str or None
+        None for a model that was fitted on an array.
+    numbers, categories, idle : frozenset of str
+        What is read as a number or as a category, and what was left out in training, and may be absent.
+    separable : bool
+        Whether a row gets the same answer in any company, so that requests may be decided together.
+    """
+
+    def __init__(self, model: Any) -> None:
+        names = getattr(model, "feature_names_in_", None)
+        encoder = find_encoder(model)
+        self.width = int(model.n_features_in_)
+        self.names: list[str] | None = None if names is None else [str(name) for name in names]
+        known = encoder is not None and self.names is not None
+        self.numbers = frozenset(map(str, encoder.numbers_)) if known and encoder else frozenset()
+        self.categories = (
+            frozenset(map(str, encoder.categories_)) if known and encoder else frozenset()
+        )
+        self.idle = frozenset(map(str, encoder.dropped_)) if known and encoder else frozenset()
+        *_, core = layers(model)
+        self.separable = hasattr(core, "network_")
+        self._needed = [name for name in self.names or [] if name not in self.idle]
+
+    def frame(self, rows: Rows) -> Any:
+        """Return rows as `decide` takes them."""
+        if rows.matrix is not None:
+            return rows.matrix
+        made: dict[str, Any] = {}
+        for name, values in rows.values.items():
+            if name in self.numbers:
+                made[name] = np.array([np.nan if v is None else v for v in values], np.float64)
+            elif name in self.categories:
+                made[name] = np.array(values, object)
+            else:
+                made[name] = values
+        return pd.DataFrame(made, columns=self.names)
+
+    def from_records(self, records: Any) -> Rows:
+        """Read a list of objects, one a row."""
+        self._check_named()
+        if not isinstance(records, list) or any(type(record) is not dict for record in records):
+            raise unusable("`dataframe_records` must be a list of objects, one a row.")
+        return self._from_dicts(records)
+
+    def from_split(self, split: Any) -> Rows:
+        """Read ``{"columns": [...], "data": [[...]]}``, as MLflow and pandas write tables."""
+        self._check_named()
+        if (
+            not isinstance(split, dict)
+            or not split.keys() <= {"columns", "data", "index"}
+            or not _is_list_of(split.get("columns"), str)
+            or not _is_list_of(split.get("data"), list)
+        ):
+            raise unusable(
+                '`dataframe_split` must be {"columns": [names], "data": [[values of a row], ...]}.'
+            )
+        names = split["columns"]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise unusable(f"Column {twice!r} stands twice in `dataframe_split`.", twice)
+        for place, row in enumerate(split["data"]):
+            if len(row) != len(names):
+                raise unusable(
+                    f"Row {place} of `dataframe_split` has {len(row)} values for {len(names)} columns."
+                )
+        return self._from_dicts([dict(zip(names, row, strict=True)) for row in split["data"]])
+
+    def from_columns(self, columns: dict[str, list[Any]]) -> Rows:
+        """Read one list of values a column, all of one length."""
+        self._check_named()
+        self._check_names(columns)
+        sizes = {name: len(values) for name, values in columns.items()}
+        size = next(iter(sizes.values()))
+        for name, found in sizes.items():
+            if found != size:
+                raise unusable(
+                    f"Column {name!r} has {found} values where others have {size}.", name
+                )
+        return self._checked(size, columns)
+
+    def from_lists(self, inputs: Any) -> Rows:
+        """Read rows as lists of numbers, for a model that was fitted on an array."""
+        if self.names is not None:
+            raise unusable(
+                f"This model knows its columns by name: send `dataframe_records` with {self.names[:20]}."
+            )
+        if not _is_list_of(inputs, list) or not inputs:
+            raise unusable("`inputs` must be a list of rows, each a list of numbers.")
+        if hasattr(inputs[0][0] if inputs[0] else None, "__len__"):
+            return self._from_arrays(inputs)
+        for place, row in enumerate(inputs):
+            if len(row) != self.width:
+                raise unusable(
+                    f"Row {place} of `inputs` must hold {self.width} numbers; got {len(row)}."
+                )
+            strange = next(
+                (i for i, value in enumerate(row) if type(value) not in (int, float)), None
+            )
+            if strange is not None:
+                raise unusable(
+                    f"Column {strange} must hold numbers; got {_word(row[strange])} in row {place}.",
+                    str(strange),
+                )
+        return Rows(len(inputs), {}, _finite_matrix(inputs))
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON schema of one row."""
+        if self.names is None:
+            return {
+                "type": "array",
+                "items": {"type": "number"},
+                "minItems": self.width,
+                "maxItems": self.width,
+            }
+        return {
+            "type": "object",
+            "properties": {
+                name: NUMBERS if name in self.numbers else ANYTHING for name in self.names
+            },
+            "required": self._needed,
+            "additionalProperties": False,
+        }
+
+    def _from_dicts(self, records: list[dict[str, Any]]) -> Rows:
+        if not records:
+            raise unusable("The request holds no row.")
+        needed, known = self._needed, frozenset(self.names or ())
+        for place, record in enumerate(records):
+            if not record.keys() <= known or len(record) < len(needed):
+                self._check_names(record, f"Row {place}")
+        try:
+            columns = {name: [record[name] for record in records] for name in needed}
+        except KeyError:
+            for place, record in enumerate(records):
+                self._check_names(record, f"Row {place}")
+            raise
+        for name in self.idle:
+            values = [record.get(name) for record in records]
+            columns[name] = values
+        return self._checked(len(records), columns)
+
+    def _checked(self, size: int, columns: dict[str, list[Any]]) -> Rows:
+        """Refuse values of a wrong type and numbers that are too large, by their column."""
+        for name, values in columns.items():
+            allowed = NUMBER_TYPES if name in self.numbers else VALUE_TYPES
+            kinds = set(map(type, values))
+            if not kinds <= allowed:
+                place = next(i for i, value in enumerate(values) if type(value) not in allowed)
+                expected = (
+                    "a number or null" if allowed is NUMBER_TYPES else "text, a number or null"
+                )
+                raise unusable(
+                    f"Column {name!r} must hold {expected}; got {_word(values[place])} in row {place}.",
+                    name,
+                )
+            if float in kinds or int in kinds:
+                _check_finite(name, values)
+        for name in self.names or ():
+            if name not in columns:
+                columns[name] = [None] * size
+        return Rows(size, columns)
+
+    def _check_named(self) -> None:
+        if self.names is None:
+            raise unusable(
+                f"This model was fitted on an array of {self.width} columns without names: send "
+                '{"inputs": [[...], ...]}.'
+            )
+
+    def _check_names(self, given: Iterable[str], where: str = "The request") -> None:
+        found = set(given)
+        missing = [name for name in self._needed if name not in found]
+        strangers = sorted(found - set(self.names or ()))
+        if strangers:
+            near = difflib.get_close_matches(strangers[0], missing or self._needed, 1)
+            hint = f" Did you mean {near[0]!r}?" if near else " Leave it out."
+            raise unusable(
+                f"{where} has a column {strangers[0]!r} that the model does not know.{hint}",
+                strangers[0],
+            )
+        if missing:
+            raise unusable(
+                f"{where} has no column {missing[0]!r}. Send null where its value is not known.",
+                missing[0],
+            )
+
+    def _from_arrays(self, inputs: list[Any]) -> Rows:
+        """Read images and the like; `decide` knows their shape."""
+        return Rows(len(inputs), {}, _finite_matrix(inputs))
+
+
+def _finite_matrix(inputs: list[Any]) -> NDArray[np.float64]:
+    try:
+        matrix = np.array(inputs, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise unusable("`inputs` must be rows of numbers, all of one shape.") from None
+    if not np.isfinite(matrix).all():
+        row, column = (int(place) for place in np.argwhere(~np.isfinite(matrix))[0][:2])
+        raise unusable(f"Column {column} is too large a number in row {row}.", str(column))
+    return matrix
+
+
+def _check_finite(name: str, values: list[Any]) -> None:
+    for place, value in enumerate(values):
+        if type(value) in (int, float) and not -1.7e308 < value < 1.7e308:
+            raise unusable(f"Column {name!r} is too large a number in row {place}.", name)
+
+
+def _is_list_of(values: Any, kind: type) -> bool:
+    return isinstance(values, list) and all(type(value) is kind for value in values)
+
+
+def _word(value: Any) -> str:
+    return "null" if value is None else WORDS.get(type(value), "an object")
