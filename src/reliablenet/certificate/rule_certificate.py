@@ -182,6 +182,14 @@ class RuleCertificate:
         return self.rule.threshold
 
     @property
+    def upper_bound(self) -> float:
+        """The bound of the part that is closest to its budget, as a share."""
+        acting = [part for part in self.parts if part.threshold < math.inf] or list(self.parts)
+        if not acting:
+            return 1.0
+        return max(acting, key=lambda part: part.upper_bound / part.alpha).upper_bound
+
+    @property
     def coverage(self) -> float:
         """Share of rows accepted."""
         return self.accepted / self.n

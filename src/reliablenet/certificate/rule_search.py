@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,7 +81,7 @@ def certified_rule_batches(
     rule = search.rule()
     if not search.counted:
         for rows in read():
-            search.count_accepted(rows, _accepted(rule, rows, plan.classes))
+            search.count_accepted(rows, accept_rows(rule, rows))
     return search.certificate(rule, provenance)
 
 
@@ -116,7 +115,7 @@ def certify_rule_batches(
         search.count.n += rows.n
         search.count.look(rows)
         search.measure(rows)
-        search.count_accepted(rows, _accepted(rule, rows, plan.classes))
+        search.count_accepted(rows, accept_rows(rule, rows))
     if search.count.n == 0:
         raise InvalidDataError("certify_rule_batches needs rows; got 0.")
     return search.certificate(rule, provenance)
@@ -364,5 +363,7 @@ def _midway(excess: float, nearest: float, lowest: float) -> float:
     return middle if middle > excess else nearest
 
 
-def _accepted(rule: Rule, rows: ScoredRows, names: Sequence[Any] | None) -> NDArray[np.bool_]:
-    return rule.accept(by=rows.by, score=rows.score, predicted=named(rows.predicted, names))
+def accept_rows(rule: Rule, rows: ScoredRows) -> NDArray[np.bool_]:
+    """Tell which scored rows a rule accepts; their predictions are places among its classes, if it has any."""
+    predicted = named(rows.predicted, rule.classes)
+    return rule.accept(by=rows.by, score=rows.score, predicted=predicted)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from reliablenet.cli import options
+from reliablenet.cli import options, promises
 from reliablenet.cli.running import REFUSED, note
 
 
@@ -21,6 +21,11 @@ def compare(
     ] = "",
     drop: options.Drop = "",
     group: options.Group = "",
+    promise: promises.Names = None,
+    by: promises.By = "",
+    budget: promises.Budget = None,
+    costs: promises.Costs = None,
+    common: promises.Common = False,
     seed: options.Seed = 0,
     jobs: Annotated[int, typer.Option(help="Methods fitted at the same time.")] = 1,
     out: Annotated[
@@ -40,9 +45,12 @@ def compare(
 
     Example: reliablenet compare loans.csv --target default --alpha 0.02 --save-best model.rnet
     """
+    import numpy as np
+
     import reliablenet as rn
     from reliablenet._files import write_atomically
     from reliablenet.cli.printing import show_comparison, show_json
+    from reliablenet.tables.columns import check_columns
     from reliablenet.tables.files import local_file, read_table
     from reliablenet.tables.target import take_target
 
@@ -50,12 +58,18 @@ def compare(
         table = read_table(path)
         idle = options.names(drop) + ([group] if group else [])
         features, labels = take_target(table, target, idle, name=path.name)
+        check_columns(options.names(by), features.columns.tolist(), path.name)
+    promised = promises.make_promise(alpha, promise, by, budget, costs, common)
+    if promised is not None:
+        groups_by = {name: features[name].unique() for name in promised.columns}
+        promised = promises.spell_labels(promised, np.unique(labels).tolist(), groups_by)
     comparison = rn.compare(
         features,
         labels,
         alpha,
         rho,
         options.names(methods) or None,
+        promise=promised,
         groups=table[group] if group else None,
         n_jobs=jobs,
         random_state=seed,

@@ -15,21 +15,20 @@ from numpy.typing import NDArray
 
 from reliablenet._drawing import COLOURS, new_figure
 from reliablenet._renamed import renamed_method
-from reliablenet.certificate import Certificate, Provenance, wording
-from reliablenet.certificate.judgement import judge
+from reliablenet.certificate import Certificate, Promise, Provenance, RuleCertificate, wording
 from reliablenet.errors import InvalidDataError, ReliableNetError
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.choice import Choice
+from reliablenet.methods.judging import Judging, worth
 from reliablenet.methods.method_result import (
     MethodResult,
     result_from_story,
     result_to_story,
-    worth,
 )
 from reliablenet.metrics import (
     Interval,
 )
-from reliablenet.metrics.paired import Contest, hold_contest
+from reliablenet.metrics.paired import Contest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,7 +62,7 @@ class Recommendation:
 
     name: str
     model: SelectiveClassifier | None
-    certificate: Certificate | None
+    certificate: Certificate | RuleCertificate | None
     chosen_among: int
     sureness: float
     sentence: str
@@ -87,6 +86,10 @@ class Comparison:
         Certified throughput in paired resamples of the certification fold, in the order of results.
     choice : Choice
         Which methods may be handed out and at what part of rho, fixed on the selection fold.
+    promise : Promise or None
+        What all methods are to keep, if it is another promise than that of alpha.
+    classes : tuple or None
+        Labels, where a promise speaks of them.
     """
 
     alpha: float
@@ -95,6 +98,8 @@ class Comparison:
     failures: dict[str, str]
     draws: NDArray[np.float64]
     choice: Choice
+    promise: Promise | None = None
+    classes: tuple[Any, ...] | None = None
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row a method, best first, failed ones last.
@@ -152,18 +157,15 @@ class Comparison:
         return {name: Interval(*pair) for name, pair in zip(self.results, bounds, strict=True)}
 
     @cached_property
-    def _offers(self) -> dict[str, Certificate]:
+    def _offers(self) -> dict[str, Certificate | RuleCertificate]:
         """What each method that may be handed out is certified for, at its own part of rho."""
         among = len(self.choice.divisors)
         return {
-            name: judge(
-                result.rows,
-                self.alpha,
+            name: self.judging.certificate(
+                result.judged,
                 self.choice.level(name, self.rho),
-                unit=result.certificate.unit,
-                provenance=replace(
-                    result.certificate.provenance or Provenance(), chosen_among=among
-                ),
+                result.certificate.unit,
+                replace(result.certificate.provenance or Provenance(), chosen_among=among),
             )
             for name, result in self.results.items()
             if name in self.choice.divisors
@@ -174,8 +176,13 @@ class Comparison:
         """How the best offer fares against the others, if all are certified at its level."""
         offers = self._offers
         winner = max(offers, key=lambda name: worth(offers[name]))
-        rows = {name: self.results[name].rows for name in offers}
-        return hold_contest(winner, rows, self.alpha, offers[winner].rho)
+        rows = {name: self.results[name].judged for name in offers}
+        return self.judging.contest(winner, rows, offers[winner].rho)
+
+    @property
+    def judging(self) -> Judging:
+        """By what methods are judged."""
+        return Judging(self.alpha, self.promise, self.classes)
 
     def best(self) -> Recommendation:
         """Return the method with the largest certified throughput, ready to use.
@@ -209,15 +216,18 @@ class Comparison:
         sentence = f"No method can be recommended: {reason}."
         return Recommendation("", None, None, len(self.choice.divisors), math.nan, sentence)
 
-    def _on_winner(self, winner: MethodResult, offer: Certificate) -> str:
+    def _on_winner(self, winner: MethodResult, offer: Certificate | RuleCertificate) -> str:
         among, tried = len(self.choice.divisors), len(self.choice.family)
         alike = f" (of {tried} tried; those that rank rows alike count once)"
         chosen = f", certified as the best of {among} methods" if among > 1 else ""
         chosen += alike if 1 < among < tried else ""
         worth = f" It is worth nothing: {wording.emptiness(offer)}." if offer.empty else ""
         rows = "rows" if offer.unit == "row" else "groups, one row of each"
+        within = f"within alpha = {self.alpha:g}"
+        if self.promise is not None:
+            within = f"such that {self.promise},"
         return (
-            f"Use {winner.name}: within alpha = {self.alpha:g} it acts rightly on "
+            f"Use {winner.name}: {within} it acts rightly on "
             f"{offer.throughput:.3f} of all {rows} (and acts on {offer.coverage:.3f}){chosen}.{worth}"
         )
 
@@ -279,6 +289,8 @@ class Comparison:
             "failures": self.failures,
             "draws": self.draws.tolist(),
             "choice": vars(self.choice),
+            "promise": None if self.promise is None else self.promise.to_dict(),
+            "classes": None if self.classes is None else list(self.classes),
         }
         return json.dumps(story, allow_nan=False)
 
@@ -295,7 +307,11 @@ class Comparison:
                     f"The comparison has the format {story['format']!r}; we read {FORMAT!r}."
                 )
             alpha, rho = float(story["alpha"]), float(story["rho"])
-            results = [result_from_story(one, alpha, rho) for one in story["results"]]
+            promised, named = story.get("promise"), story.get("classes")
+            promise = None if promised is None else Promise.from_dict(promised)
+            classes = None if named is None else tuple(named)
+            judging = Judging(alpha, promise, classes)
+            results = [result_from_story(one, judging, rho) for one in story["results"]]
             failures = {str(name): str(error) for name, error in story["failures"].items()}
             comparison = cls(
                 alpha,
@@ -306,6 +322,8 @@ class Comparison:
                 Choice.equal([*(result.name for result in results), *failures])
                 if story["format"] == FIRST_FORMAT
                 else Choice(**story["choice"]),
+                promise,
+                classes,
             )
         except ReliableNetError:
             raise

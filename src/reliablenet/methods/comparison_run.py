@@ -16,7 +16,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
 from reliablenet._checks import check_count, check_fraction, parameter_error
-from reliablenet.certificate import Certificate, Provenance
+from reliablenet.certificate import Certificate, Promise, Provenance, RuleCertificate
+from reliablenet.certificate.promise import plain_label
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.choice import share_rho
@@ -25,6 +26,7 @@ from reliablenet.methods.deep_gamblers import DeepGamblersClassifier
 from reliablenet.methods.erm import ERMClassifier
 from reliablenet.methods.held_out import warn_of_reuse
 from reliablenet.methods.inputs import check_labels
+from reliablenet.methods.judging import Judging
 from reliablenet.methods.ledger import count_uses
 from reliablenet.methods.method_result import MethodResult
 from reliablenet.methods.posthoc import (
@@ -33,6 +35,7 @@ from reliablenet.methods.posthoc import (
     ConformalRiskControl,
     TemperatureScaling,
 )
+from reliablenet.methods.promised import check_setting
 from reliablenet.methods.reliable import ReliableClassifier
 from reliablenet.methods.selectivenet import SelectiveNetClassifier
 from reliablenet.methods.shared_fits import (
@@ -43,7 +46,6 @@ from reliablenet.methods.shared_fits import (
     prepare,
     put_together,
 )
-from reliablenet.metrics.paired import resample_certified_throughput
 from reliablenet.tables.folds import Folds, cut_folds
 from reliablenet.tables.tabular import TabularEncoder
 
@@ -73,6 +75,7 @@ def compare(
     rho: float = 0.05,
     methods: Mapping[str, Any] | Sequence[str] | None = None,
     *,
+    promise: Promise | None = None,
     folds: Folds | None = None,
     groups: Any = None,
     fold_sizes: Any = "auto",
@@ -94,6 +97,9 @@ def compare(
         classifier with `predict_proba`, which gets a certified threshold. A fitted one is used as it
         is, so it must not have seen the selection and certification rows. Methods around the same
         object share one fit.
+    promise : Promise, optional
+        What all methods are to keep, instead of the budget ``alpha``. Groups are columns of X. Methods
+        with a rule of their own, such as conformal risk control, are left out.
     folds : Folds, optional
         Folds of your own, such as those of a dataset.
     groups : array-like of shape (n,), optional
@@ -134,6 +140,8 @@ def compare(
     if verbose not in (True, False, "auto"):
         raise parameter_error("verbose", owner, 'be True, False or "auto"', verbose)
     chosen = _resolve(methods)
+    check_setting(promise, "certified", owner)
+    alpha = alpha if promise is None else promise.strictest
     random = check_random_state(random_state)
     if folds is None:
         promises = any(getattr(m, "_promises_on_selection", False) for m in chosen.values())
@@ -144,12 +152,21 @@ def compare(
         raise InvalidParameterError("compare takes groups with X and y; from folds nothing is cut.")
     elif not isinstance(folds, Folds):
         raise parameter_error("folds", owner, "be a Folds record", type(folds).__name__)
-    fits_to_do = put_together(prepare(chosen, alpha, rho, int(random.randint(2**31 - 1))))
+    seed = int(random.randint(2**31 - 1))
+    prepared = prepare(chosen, alpha, rho, seed, promise)
     fits, unit = Fits(), "row" if groups is None else "group"
+    if promise is not None:
+        own = [name for name, m in prepared.items() if "promise" not in m.get_params(deep=False)]
+        fits.failures = dict.fromkeys(own, "It has a rule of its own and keeps no other promise.")
+        prepared = {name: method for name, method in prepared.items() if name not in own}
+    fits_to_do = put_together(prepared)
+    learned = folds.train if len(folds.train) else folds.certification
+    labels = tuple(map(plain_label, np.unique(learned.y).tolist())) if promise else None
+    judging = Judging(alpha, promise, labels)
     jobs = effective_n_jobs(n_jobs)
     fit = fit_together if jobs == 1 else fit_together_on_one_thread
     work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-        delayed(fit)(together, folds, unit, alpha, rho) for together in fits_to_do
+        delayed(fit)(together, folds, unit, judging, rho) for together in fits_to_do
     )
     with _progress(fits_to_do, jobs, verbose) as show:
         for done in work:
@@ -161,9 +178,7 @@ def compare(
     listed = [fits.results[name] for name in chosen if name in fits.results]
     listed = _count_looks(listed)
     listed.sort(key=lambda result: -result.certified_throughput)  # stable: as given where equal
-    draws = resample_certified_throughput(
-        [result.rows for result in listed], alpha, rho, resamples, random
-    )
+    draws = judging.resample([result.judged for result in listed], rho, resamples, random)
     seen = {name: fits.selection[name] for name in chosen if name in fits.selection}
     return Comparison(
         alpha,
@@ -172,6 +187,8 @@ def compare(
         {name: fits.failures[name] for name in chosen if name in fits.failures},
         draws,
         share_rho(seen, alpha, rho, len(folds.certification)),
+        promise,
+        labels,
     )
 
 
@@ -252,7 +269,7 @@ def _count_looks(results: list[MethodResult]) -> list[MethodResult]:
     ]
 
 
-def _made(certificate: Certificate) -> Provenance:
+def _made(certificate: Certificate | RuleCertificate) -> Provenance:
     return certificate.provenance or Provenance()
 
 

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from reliablenet.certificate import Certificate
-from reliablenet.certificate.judgement import judge
+from reliablenet.certificate import Certificate, RuleCertificate
+from reliablenet.certificate.promise import plain_label
 from reliablenet.certificate.record import Unit
+from reliablenet.certificate.rule_certify import read_certificate
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.errors import InvalidDataError
+from reliablenet.methods.judging import Judged, Judging, worth
 from reliablenet.metrics import Evaluation, RiskCoverageCurve, evaluate, risk_coverage_curve
 
 
@@ -41,18 +43,21 @@ class MethodResult:
         Warnings that the fit gave.
     kind : str
         Name of the model's class, or of ours that it extends.
+    selection : ScoredRows or None
+        The selection fold, where the rule of a promise is learned on it.
     """
 
     name: str
     model: Any
     rule: Certificate | None
-    certificate: Certificate
+    certificate: Certificate | RuleCertificate
     evaluation: Evaluation
     curve: RiskCoverageCurve
     rows: ScoredRows
     seconds: float
     notes: tuple[str, ...]
     kind: str = ""
+    selection: ScoredRows | None = None
 
     def __post_init__(self) -> None:
         if self.model is not None:
@@ -61,18 +66,31 @@ class MethodResult:
 
     @classmethod
     def of(
-        cls, name: str, rows: ScoredRows, alpha: float, rho: float, unit: Unit = "row", **more: Any
+        cls,
+        name: str,
+        method: Judged,
+        judging: Judging,
+        rho: float,
+        unit: Unit = "row",
+        **more: Any,
     ) -> MethodResult:
         """Return what scored rows say about a method; the fields that they do not tell come beside."""
-        found = judge(rows, alpha, rho, unit=unit)
+        found, rows = judging.certificate(method, rho, unit), method.rows
+        accepted = judging.accepted(rows, found)
         return cls(
             name=name,
             certificate=found,
-            evaluation=evaluate(rows, accepted=rows.score >= found.threshold, alpha=alpha),
+            evaluation=evaluate(rows, accepted=accepted, alpha=judging.alpha),
             curve=risk_coverage_curve(rows),
             rows=rows,
+            selection=method.selection,
             **more,
         )
+
+    @property
+    def judged(self) -> Judged:
+        """What it is judged by."""
+        return Judged(self.rows, self.selection)
 
     @property
     def certified_throughput(self) -> float:
@@ -80,46 +98,58 @@ class MethodResult:
         return worth(self.certificate)
 
 
-def worth(certificate: Certificate) -> float:
-    """Return the share of rows that a certificate lets a method act on rightly; 0 if it is refused."""
-    return certificate.throughput if certificate.certified else 0.0
-
-
 def result_to_story(result: MethodResult) -> dict[str, Any]:
     """Return all but the model as JSON can hold it."""
     measured = result.evaluation.to_dict().items()
-    truth = result.rows.truth
     return {
         "name": result.name,
         "kind": result.kind,
         "rule": None if result.rule is None else json.loads(result.rule.to_json()),
         "certificate": json.loads(result.certificate.to_json()),
         "evaluation": {name: None if math.isnan(value) else value for name, value in measured},
-        "score": result.rows.score.tolist(),
-        "wrong": "".join("1" if wrong else "0" for wrong in result.rows.wrong),
-        "truth": None if truth is None else truth.tolist(),
-        "any_score": result.rows.lowest != 0.0,
+        **_rows_to_story(result.rows),
+        "selection": None if result.selection is None else _rows_to_story(result.selection),
         "seconds": result.seconds,
         "notes": list(result.notes),
     }
 
 
-def result_from_story(story: dict[str, Any], alpha: float, rho: float) -> MethodResult:
-    """Return what was stored, or raise if the certificate does not follow from the rows."""
-    truth, rule, measured = story.get("truth"), story["rule"], story["evaluation"]
+def _rows_to_story(rows: ScoredRows) -> dict[str, Any]:
+    by = None if rows.by is None else {name: list(values) for name, values in rows.by.items()}
+    return {
+        "score": rows.score.tolist(),
+        "wrong": "".join("1" if wrong else "0" for wrong in rows.wrong),
+        "truth": None if rows.truth is None else rows.truth.tolist(),
+        "predicted": None if rows.predicted is None else rows.predicted.tolist(),
+        "by": None if by is None else {k: [plain_label(v) for v in vs] for k, vs in by.items()},
+        "any_score": rows.lowest != 0.0,
+    }
+
+
+def _rows_from_story(story: dict[str, Any]) -> ScoredRows:
+    truth, predicted, by = story.get("truth"), story.get("predicted"), story.get("by")
     rows = ScoredRows(
         np.array(story["score"], np.float64),
         np.array([mark == "1" for mark in story["wrong"]]),
         -math.inf if story["any_score"] else 0.0,
         truth=None if truth is None else np.array(truth),
+        predicted=None if predicted is None else np.array(predicted),
+        by=None if by is None else {name: np.array(v, object) for name, v in by.items()},
     )
     if rows.truth is not None and rows.truth.dtype.kind == "i" and (rows.truth < 0).any():
         rows = replace(rows, unknown=rows.truth < 0)
-    stored = Certificate.from_json(json.dumps(story["certificate"]))
+    return rows
+
+
+def result_from_story(story: dict[str, Any], judging: Judging, rho: float) -> MethodResult:
+    """Return what was stored, or raise if the certificate does not follow from the rows."""
+    rule, measured, chosen = story["rule"], story["evaluation"], story.get("selection")
+    rows = _rows_from_story(story)
+    stored = read_certificate(json.dumps(story["certificate"]))
     result = MethodResult.of(
         story["name"],
-        rows,
-        alpha,
+        Judged(rows, None if chosen is None else _rows_from_story(chosen)),
+        judging,
         rho,
         stored.unit,
         model=None,

@@ -181,6 +181,8 @@ class TemperatureScaling(WrappingClassifier):
     threshold : {"certified", "selection"} or float in (1/K, 1]
         "certified": the smallest threshold that the certification fold can certify. "selection":
         the most permissive one whose JCW on the selection fold is within alpha. A number: itself.
+    promise : Promise, optional
+        As for `CertifiedThreshold`.
     fold_sizes, random_state
         As for `ReliableClassifier`.
 
@@ -205,6 +207,7 @@ class TemperatureScaling(WrappingClassifier):
 
     _: KW_ONLY
     threshold: str | float = "certified"
+    promise: Promise | None = None
 
     temperature_: float = field(init=False)
 

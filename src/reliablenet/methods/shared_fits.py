@@ -13,10 +13,12 @@ import numpy as np
 import torch
 from sklearn.base import BaseEstimator, clone
 
+from reliablenet.certificate import Promise
 from reliablenet.certificate.judgement import judge
 from reliablenet.certificate.record import Unit
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.methods.base import SelectiveClassifier
+from reliablenet.methods.judging import Judged, Judging
 from reliablenet.methods.layers import layers
 from reliablenet.methods.ledger import closed
 from reliablenet.methods.method_result import MethodResult
@@ -28,9 +30,9 @@ Method = tuple[str, SelectiveClassifier]
 
 
 def prepare(
-    chosen: dict[str, Any], alpha: float, rho: float, seed: int
+    chosen: dict[str, Any], alpha: float, rho: float, seed: int, promise: Promise | None = None
 ) -> dict[str, SelectiveClassifier]:
-    """Return copies under one budget; what was one classifier in the original stays one."""
+    """Return copies under one budget or promise; what was one classifier in the original stays one."""
     copies: dict[int, Any] = {}
 
     def copied(model: Any) -> Any:
@@ -49,7 +51,11 @@ def prepare(
                 method.estimator = copied(method.estimator)
         else:
             method = copied(method)
-        prepared[name] = method.set_params(alpha=alpha, rho=rho)
+        settings: dict[str, Any] = {"alpha": alpha, "rho": rho}
+        if promise is not None:
+            settings |= {"promise": promise, "threshold": "certified"}
+        known = method.get_params(deep=False)
+        prepared[name] = method.set_params(**{k: v for k, v in settings.items() if k in known})
     return prepared
 
 
@@ -106,19 +112,19 @@ class Fits:
 
 
 def fit_together_on_one_thread(
-    together: list[Method], folds: Folds, unit: Unit, alpha: float, rho: float
+    together: list[Method], folds: Folds, unit: Unit, judging: Judging, rho: float
 ) -> Fits:
     """Do what `fit_together` does, in a process beside others: more threads would wait for each other."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return fit_together(together, folds, unit, alpha, rho)
+        return fit_together(together, folds, unit, judging, rho)
     finally:
         torch.set_num_threads(threads)
 
 
 def fit_together(
-    together: list[Method], folds: Folds, unit: Unit, alpha: float, rho: float
+    together: list[Method], folds: Folds, unit: Unit, judging: Judging, rho: float
 ) -> Fits:
     """Fit methods that share a classifier, one training for all; a failure stays with its method."""
     fits, held = Fits(), folds.certification
@@ -147,7 +153,7 @@ def fit_together(
                 rows = selection_rows(method, folds.selection, given)
                 opened = True
                 taken = shared_seconds + seconds
-                result = _measure(name, method, held, unit, alpha, rho, taken, notes)
+                result = _measure(name, method, folds, unit, judging, rho, taken, notes)
             fits.results[name] = result
             if shared is None:
                 shared, shared_seconds = method.estimator_ if wraps else method, seconds
@@ -191,20 +197,23 @@ def selection_rows(method: SelectiveClassifier, fold: Fold, given: bool) -> Scor
 def _measure(
     name: str,
     method: SelectiveClassifier,
-    held: Fold,
+    folds: Folds,
     unit: Unit,
-    alpha: float,
+    judging: Judging,
     rho: float,
     seconds: float,
     notes: tuple[str, ...],
 ) -> MethodResult:
     """Open the certification fold for one fitted method."""
-    rows, fixed = method.score_rows(held.X, held.y), None
-    if not isinstance(method, CertifiedThreshold):
+    held, fixed, chosen = folds.certification, None, None
+    rows = method.score_rows(held.X, held.y)
+    if judging.promise is not None:
+        if method._learns_rule() and len(folds.selection):
+            chosen = method.score_rows(folds.selection.X, folds.selection.y)
+    elif not isinstance(method, CertifiedThreshold):
         given = (
             method.selection_threshold_ if isinstance(method.threshold, str) else method.threshold
         )
-        fixed = judge(rows, alpha, rho, float(given), unit=unit)
-    return MethodResult.of(
-        name, rows, alpha, rho, unit, model=method, rule=fixed, seconds=seconds, notes=notes
-    )
+        fixed = judge(rows, judging.alpha, rho, float(given), unit=unit)
+    more: dict[str, Any] = {"model": method, "rule": fixed, "seconds": seconds, "notes": notes}
+    return MethodResult.of(name, Judged(rows, chosen), judging, rho, unit, **more)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from reliablenet.certificate import Certificate
+from reliablenet.certificate import Certificate, RuleCertificate
 from reliablenet.methods import Comparison
 from reliablenet.methods.method_result import MethodResult
 from reliablenet.report import text
@@ -126,7 +126,7 @@ def _standing(comparison: Comparison, result: MethodResult, axis: Axis) -> Stand
 
 def _details(comparison: Comparison, result: MethodResult) -> Numbers:
     """Return a method at its certified threshold and by the rule fixed beforehand."""
-    rules = {"Certified threshold": result.certificate}
+    rules: dict[str, Certificate | RuleCertificate] = {"Certified threshold": result.certificate}
     if result.rule is not None:
         rules["Rule fixed beforehand"] = result.rule
     written = [_certificate_cells(one) for one in rules.values()]
@@ -150,7 +150,7 @@ def _part(comparison: Comparison, result: MethodResult) -> str:
     return f"certified at {text.confidence(choice.level(result.name, comparison.rho))}{best}"
 
 
-def _certificate_cells(one: Certificate) -> dict[str, Any]:
+def _certificate_cells(one: Certificate | RuleCertificate) -> dict[str, Any]:
     right = (one.accepted - one.errors) / one.accepted if one.accepted else math.nan
     return {
         "Certified": "yes" if one.certified else "no",

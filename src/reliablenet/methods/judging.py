@@ -1,0 +1,109 @@
+"""How `compare` judges methods: by one budget or by a promise, at any part of rho, on resampled rows too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reliablenet.certificate import Certificate, Promise, RuleCertificate
+from reliablenet.certificate.judgement import judge
+from reliablenet.certificate.record import Provenance, Unit
+from reliablenet.certificate.rule_certify import judge_rule
+from reliablenet.certificate.rule_search import accept_rows
+from reliablenet.certificate.scored import ScoredRows
+from reliablenet.metrics.paired import (
+    RESAMPLES,
+    Contest,
+    hold_contest,
+    resample_certified_throughput,
+)
+
+MOST_RESAMPLES = 200  # of a promise: its rule is searched anew in each
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What one method says of the certification fold, and of the selection fold where a rule needs it."""
+
+    rows: ScoredRows
+    selection: ScoredRows | None = None
+
+
+@dataclass(frozen=True)
+class Judging:
+    """By what methods are judged.
+
+    Attributes
+    ----------
+    alpha : float
+    promise : Promise or None
+        None for the budget ``alpha`` over all rows.
+    classes : tuple or None
+        Labels, whose places rows hold.
+    """
+
+    alpha: float
+    promise: Promise | None = None
+    classes: tuple[Any, ...] | None = None
+
+    def certificate(
+        self,
+        method: Judged,
+        rho: float,
+        unit: Unit = "row",
+        provenance: Provenance | None = None,
+    ) -> Certificate | RuleCertificate:
+        """Return what the rows of a method prove at a part of rho."""
+        if self.promise is None:
+            return judge(method.rows, self.alpha, rho, unit=unit, provenance=provenance)
+        return judge_rule(
+            method.rows,
+            self.promise,
+            rho,
+            method.selection,
+            classes=None if self.classes is None else list(self.classes),
+            unit=unit,
+            provenance=provenance,
+        )
+
+    def accepted(
+        self, rows: ScoredRows, certificate: Certificate | RuleCertificate
+    ) -> NDArray[np.bool_]:
+        """Tell which rows the certified rule accepts."""
+        if isinstance(certificate, RuleCertificate):
+            return accept_rows(certificate.rule, rows)
+        return rows.score >= certificate.threshold
+
+    def resample(
+        self, methods: Sequence[Judged], rho: float, resamples: int, random: np.random.RandomState
+    ) -> NDArray[np.float64]:
+        """Return the certified throughput of each method in each resample of the same rows."""
+        if self.promise is None:
+            rows = [method.rows for method in methods]
+            return resample_certified_throughput(rows, self.alpha, rho, resamples, random)
+        count, n = min(resamples, MOST_RESAMPLES), methods[0].rows.n
+        draws = np.zeros((len(methods), count))
+        for place in range(count):
+            drawn = random.randint(n, size=n)
+            for number, method in enumerate(methods):
+                found = self.certificate(Judged(method.rows.take(drawn), method.selection), rho)
+                draws[number, place] = worth(found)
+        return draws
+
+    def contest(self, winner: str, methods: Mapping[str, Judged], rho: float) -> Contest:
+        """Measure methods against one of them, all certified at one level."""
+        if self.promise is None:
+            rows = {name: method.rows for name, method in methods.items()}
+            return hold_contest(winner, rows, self.alpha, rho)
+        own = {name: worth(self.certificate(method, rho)) for name, method in methods.items()}
+        draws = self.resample(list(methods.values()), rho, RESAMPLES, np.random.RandomState(0))
+        return Contest(winner, own, dict(zip(methods, draws, strict=True)))
+
+
+def worth(certificate: Certificate | RuleCertificate) -> float:
+    """Return the share of rows that a certificate lets a method act on rightly; 0 if it is refused."""
+    return certificate.throughput if certificate.certified else 0.0
