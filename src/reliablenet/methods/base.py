@@ -35,7 +35,7 @@ from reliablenet.methods.inputs import (
     warn_of_copies,
     warn_of_pipeline,
 )
-from reliablenet.methods.layers import layers
+from reliablenet.methods.layers import find_source, layers
 from reliablenet.methods.ledger import count_uses
 from reliablenet.methods.promised import (
     Columns,
@@ -65,6 +65,9 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
         opened; NaN where there was no selection fold.
     evidence_ : Evidence
         Score, prediction and truth of each row of the certification fold, without its features.
+    source_ : Source or None
+        Profile of the training rows and counts of the certification rows, by which new rows are told
+        from them; None where there is none.
     fingerprint_ : str
         SHA-256 of all rows and labels given to `fit`.
     seen_ : SeenRows or None
@@ -152,6 +155,7 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
         seed = int(random.randint(2**31 - 1))
         self._reached = "training"
         self._fit_folds(folds.train, folds.selection, seed, keep_selection=keep)
+        self.source_ = find_source(self, folds)
         self._fix_rule(cut, self.fingerprint_ if certification is None else "", held_by)
         return self
 
