@@ -151,7 +151,8 @@ class DecidingMixin(ABC):
     ) -> Decisions:
         """Return label, confidence and accepted for each row.
 
-        An `OddInputWarning` says what does not look like the rows that the model was trained on.
+        An `OddInputWarning` says what does not look like the rows that the model was trained on, where
+        that is a whole column or more than 1 % of the rows; ``oddities`` of the result has all.
 
         Parameters
         ----------
@@ -323,11 +324,12 @@ class DecidingMixin(ABC):
         rows = self._check_rows(X, reset=False)
         if find_encoder(self) is not None:
             rows = with_codes(self.profile_, rows)
+        outputs = self._outputs(rows)  # what it cannot read it complains of itself
         oddities = find_oddities(self.profile_, rows)
         oddities.refuse_empty(allow_missing)
-        if oddities:
+        if oddities.notable:
             warn_user(str(oddities), OddInputWarning)
-        return self._outputs(rows), oddities
+        return outputs, oddities
 
     def _checked_outputs(self, X: Any) -> Outputs:
         check_is_fitted(self)

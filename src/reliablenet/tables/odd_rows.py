@@ -50,7 +50,12 @@ def find_oddities(profile: InputProfile | None, X: Any) -> Oddities:
     nothing = np.zeros(n, bool)
     if profile is None:
         return Oddities(nothing, profiled=False)
-    if isinstance(X, np.ndarray) and X.dtype.kind in "fiub" and profile.layout != "frame":
+    if (
+        isinstance(X, np.ndarray)
+        and X.dtype.kind in "fiub"
+        and X.ndim > 1
+        and profile.layout != "frame"
+    ):
         matrix = image_columns(X) if X.ndim > 2 else X
         numbers = all(column.kind == "number" for column in profile.columns)
         if numbers and max(int(column.name) for column in profile.columns) < matrix.shape[1]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from reliablenet.errors import InvalidDataError
 
 SHOWN = 6
+RARE = 0.01  # a longer tail than training showed is no news
 
 What = Literal["unseen", "outside", "missing", "empty", "constant", "factor", "type"]
 OF_ROWS: tuple[What, ...] = ("unseen", "outside", "missing")
@@ -89,6 +90,18 @@ class Oddities:
             more = len({one.column for one in ordered[SHOWN:]})
             lines.append(f"  and something in {more} more column{'s' * (more > 1)}")
         return "\n".join(lines)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Oddities):
+            return NotImplemented
+        same = (self.found, self.profiled) == (other.found, other.profiled)
+        return same and np.array_equal(self.odd, other.odd)
+
+    @property
+    def notable(self) -> bool:
+        """Whether to warn: something is odd about a whole column, or about more than 1 % of the rows."""
+        whole = any(one.what not in OF_ROWS for one in self.found)
+        return whole or bool(self.odd.sum() > RARE * len(self))
 
     @property
     def empty(self) -> list[str | int]:

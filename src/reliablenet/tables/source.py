@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing
 
 from reliablenet.errors import InvalidDataError
 from reliablenet.tables.describing import describe_rows
-from reliablenet.tables.profile import InputProfile
+from reliablenet.tables.profile import InputProfile, as_table
 
 LEVELS = 128  # of surprise, and of a score, on scales that are fixed beforehand
 STEPS_A_BIT = 8
@@ -101,6 +101,8 @@ class Source:
         unused : collection of str or int
             Columns that the model leaves out.
         """
+        if as_table(train) is None or as_table(held_out) is None:
+            return cls()
         if len(train) == 0:
             order = np.random.default_rng(0).permutation(len(held_out))
             half = len(order) // 2
