@@ -371,11 +371,11 @@ def test_the_parts_of_a_certificate_are_plain_numbers():
         ),
         (
             {"kind": "lucky"},
-            "`kind` of Certificate must be one of ('fixed', 'monotone'); got 'lucky'.",
+            "`kind` of Certificate must be one of ('fixed', 'monotone', 'sequence'); got 'lucky'.",
         ),
         (
             {"kind": ["fixed"]},
-            "`kind` of Certificate must be one of ('fixed', 'monotone'); got ['fixed'].",
+            "`kind` of Certificate must be one of ('fixed', 'monotone', 'sequence'); got ['fixed'].",
         ),
         ({"threshold": math.nan}, "`threshold` of Certificate must be a number; got nan."),
     ],

@@ -100,11 +100,14 @@ class CostCertificate(Certificate):
         The largest cost of one row.
     single : bool
         Whether there is only one cost: then costs are counts, and their bound is exact.
+    guessing : float or None
+        Sum of the costs of all n rows if the best of all labels were always the answer.
     """
 
     cost: float = 0.0
     largest: float = 1.0
     single: bool = False
+    guessing: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -112,6 +115,8 @@ class CostCertificate(Certificate):
         check_positive("largest", self.largest, "CostCertificate")
         if not isinstance(self.single, bool):
             raise parameter_error("single", "CostCertificate", "be True or False", self.single)
+        if self.guessing is not None:
+            check_positive("guessing", self.guessing, "CostCertificate", zero=True)
         most = self.errors * self.largest
         if self.cost > most * (1 + 1e-12) or (
             self.single and not math.isclose(self.cost, most, rel_tol=1e-9)
@@ -120,6 +125,17 @@ class CostCertificate(Certificate):
                 f"{self.errors} rows acted on at a cost of at most {self.largest:g} each cannot have "
                 f"cost {self.cost:g}."
             )
+
+    @property
+    def empty(self) -> bool:
+        """Whether the certificate was granted and is worth nothing.
+
+        So it is if the rows acted on cost at least as much as all rows would if the cheapest label were
+        always the answer.
+        """
+        if not self.certified or self.guessing is None or self.cost == 0.0:
+            return False
+        return self.cost * self.n >= self.accepted * self.guessing
 
     @property
     def budget(self) -> float:
@@ -171,4 +187,5 @@ class CostCertificate(Certificate):
             "cost": self.cost,
             "largest": self.largest,
             "single": self.single,
+            "guessing": self.guessing,
         }
