@@ -346,8 +346,10 @@ def test_the_file_is_this_to_the_byte():
   "rho": 0.5,
   "threshold": 0.5,
   "kind": "fixed",
+  "population": "all",
+  "name": "",
   "provenance": null,
-  "sha256": "6d1af83fb27c58a685f272ed6aa0324be640890293b421bd4e8e376d82f058fb"
+  "sha256": "d482a1c2a9cd6495e7bb736dc86f7e59a04cef29033b129bfe77bfcd650425df"
 }"""
     )
 

@@ -15,6 +15,7 @@ from reliablenet.certificate.record import Certificate
 from reliablenet.certificate.wording import confidence
 from reliablenet.errors import InvalidDataError
 
+ROUNDED = 1.0 + 1e-12  # a sum of costs is not over a limit because of its last bits
 STEPS = 200  # of a bisection; more than a float has bits to decide
 
 
@@ -118,7 +119,7 @@ class CostCertificate(Certificate):
         if self.guessing is not None:
             check_positive("guessing", self.guessing, "CostCertificate", zero=True)
         most = self.errors * self.largest
-        if self.cost > most * (1 + 1e-12) or (
+        if self.cost > most * ROUNDED or (
             self.single and not math.isclose(self.cost, most, rel_tol=1e-9)
         ):
             raise InvalidDataError(
@@ -159,7 +160,8 @@ class CostCertificate(Certificate):
         if self.kind == "monotone" and 0 < self.accepted < self.n:
             total = max(total, largest_certifiable_cost(self.n, self.alpha, self.rho))
         bound = hoeffding_bentkus_upper(min(total / self.n, 1.0), self.n, self.rho)
-        within = total >= 0 and total <= largest_certifiable_cost(self.n, self.alpha, self.rho)
+        most = largest_certifiable_cost(self.n, self.alpha, self.rho)
+        within = 0.0 <= total <= most * ROUNDED
         return min(bound, self.alpha) if within else max(bound, math.nextafter(self.alpha, 1.0))
 
     @property

@@ -224,10 +224,14 @@ class RuleCertificate:
             check_positive(f"shares[{label!r}]", share, owner, zero=True)
         if not math.isclose(sum(shares.values()), 1.0, abs_tol=1e-9):
             raise parameter_error("shares", owner, "have the sum 1", sum(shares.values()))
-        whole = next((p for p in promises if all(self._limit(p, k) is not None for k in shares)), None)
+        whole = next(
+            (p for p in promises if all(self._limit(p, k) is not None for k in shares)), None
+        )
         if whole is None:
             names = [part.name for part in self.parts if part.population in ("group", "class")]
-            raise parameter_error("shares", owner, f"name what was certified: {names}", list(shares))
+            raise parameter_error(
+                "shares", owner, f"name what was certified: {names}", list(shares)
+            )
         bound = sum(share * (self._limit(whole, label) or 0.0) for label, share in shares.items())
         return min(bound, 1.0)
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from reliablenet.certificate.rule_search import Search
     from reliablenet.certificate.tally import Tally
 
+
 def make_parts(search: Search, rule: Rule) -> tuple[list[Certificate], dict[str, str]]:
     """Return a certificate for each population, and why groups are deferred."""
     parts: list[Certificate] = []

@@ -166,7 +166,9 @@ class Search:
 
     def decide(self) -> None:
         """Find from which places on the rules accept: above the last mistake that is not affordable."""
-        shares = len(self.own) + bool(self.joint)  # of rho, one for each promise and one for the path
+        shares = len(self.own) + bool(
+            self.joint
+        )  # of rho, one for each promise and one for the path
         self.levels = [share_level(tally, self.rho / shares) for tally in self.own]
         self.own_excess = [
             np.array(
@@ -235,7 +237,7 @@ class Search:
                     self.excess, self.next, path.lowest if not path.scales else -math.inf
                 )
             if not path.scales:
-                tables.append(Thresholds((ALL,), {ALL: place}))
+                tables.append(Thresholds((ALL,), {ALL: max(place, path.lowest)}))
             else:
                 found = path.thresholds(place)
                 tables.append(
@@ -286,7 +288,7 @@ class Search:
         budget, found = self.among.budgets[0], math.inf
         for place, n, errors in zip(self.plan.places, rows, wrong, strict=True):
             within = n > 0 and clopper_pearson_upper(errors, n, self.among_level) <= budget
-            if not within or place <= self.excess:
+            if not within or (self.excess > -math.inf and place <= self.excess):
                 break
             found = float(place)
         return found
@@ -311,7 +313,9 @@ class Search:
                 break
             bound = clopper_pearson_upper(int(total[n - 1]), n, self.among_level)
             if bound <= self.among.budgets[0] and place[n - 1] > self.excess:
-                return self.plan.path.lowest if rank == len(place) else math.nextafter(cut, math.inf)
+                return (
+                    self.plan.path.lowest if rank == len(place) else math.nextafter(cut, math.inf)
+                )
         return math.inf
 
 

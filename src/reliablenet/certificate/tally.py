@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reliablenet.certificate.cost import largest_certifiable_cost
+from reliablenet.certificate.cost import ROUNDED, largest_certifiable_cost
 from reliablenet.certificate.labels import find_places
 from reliablenet.certificate.planning import largest_certifiable_errors
 from reliablenet.certificate.promise import Promise, plain_label
@@ -245,8 +245,7 @@ class Tally:
             return math.inf
         order = np.argsort(-place, kind="stable")
         total = np.cumsum(np.frombuffer(self._spent)[own][order])
-        # sums are rounded; what might exceed the budget does
-        over = np.flatnonzero(total * (1.0 + 1e-12) > affordable)
+        over = np.flatnonzero(total > affordable * ROUNDED)
         return -math.inf if len(over) == 0 else float(place[order[over[0]]])
 
     def _add(self, labels: list[Any]) -> None:
