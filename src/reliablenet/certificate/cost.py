@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from scipy.special import bdtr
@@ -39,6 +39,7 @@ def hoeffding_bentkus_p(mean: float, n: int, alpha: float) -> float:
     return min(hoeffding, bentkus, 1.0)
 
 
+@lru_cache(maxsize=1024)
 def largest_certifiable_cost(n: int, alpha: float, rho: float) -> float:
     """Return the largest sum of n values in [0, 1] that shows an expectation within alpha, -1 if none does.
 

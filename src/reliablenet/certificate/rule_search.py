@@ -285,13 +285,12 @@ class Search:
         """Return the last place of the learned order before one fails; inf if the first does."""
         assert self.among is not None  # noqa: S101
         rows, wrong = np.cumsum(self._above)[:-1], np.cumsum(self._wrong_above)[:-1]
-        budget, found = self.among.budgets[0], math.inf
-        for place, n, errors in zip(self.plan.places, rows, wrong, strict=True):
-            within = n > 0 and clopper_pearson_upper(errors, n, self.among_level) <= budget
-            if not within or (self.excess > -math.inf and place <= self.excess):
-                break
-            found = float(place)
-        return found
+        bound = clopper_pearson_upper(wrong, np.maximum(rows, 1), self.among_level)
+        within = (rows > 0) & (bound <= self.among.budgets[0])
+        if self.excess > -math.inf:
+            within &= self.plan.places > self.excess
+        passed = len(within) if within.all() else int(np.argmin(within))
+        return float(self.plan.places[passed - 1]) if passed else math.inf
 
     def _coverages(self) -> float:
         """Return the most permissive of ten coverages that passes; they share the level.
