@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -17,13 +17,15 @@ from reliablenet._warn import warn_user
 from reliablenet.certificate import Certificate, Promise, Rule, RuleCertificate
 from reliablenet.certificate.scored import ScoredRows, proba_rows, top_entries
 from reliablenet.errors import OddInputWarning
-from reliablenet.methods.held_out import HeldOut
+from reliablenet.methods.held_out import Evidence, HeldOut
 from reliablenet.methods.inputs import check_labels
 from reliablenet.methods.layers import find_encoder
 from reliablenet.methods.promised import Columns, group_columns, rule_of
 from reliablenet.methods.seen import SeenRows, model_hashes
 from reliablenet.methods.targets import Target
-from reliablenet.metrics import Evaluation, evaluate
+from reliablenet.metrics import Breakdown, Evaluation, evaluate
+from reliablenet.metrics.breakdowns import count_cells
+from reliablenet.metrics.cells import Cut, learn_cuts
 from reliablenet.tables.odd_rows import find_oddities, with_codes
 from reliablenet.tables.oddities import Oddities
 from reliablenet.tables.profile import InputProfile
@@ -90,8 +92,10 @@ class DecidingMixin(ABC):
     promise: Promise | None
     threshold_: float
     certificate_: Certificate | RuleCertificate
+    evidence_: Evidence
     seen_: SeenRows | None = None
     source_: Source | None = None
+    _fold_breakdown: Breakdown | None = None  # by columns, where they were counted
 
     @property
     @abstractmethod
@@ -289,6 +293,47 @@ class DecidingMixin(ABC):
             resamples=resamples,
             random_state=random_state,
         )
+
+    def breakdown(self, X: Any, y: Any, *, by: Any = None, level: float = 0.95) -> Breakdown:
+        """Count who bears the mistakes of the fitted rule on labelled rows.
+
+        By true class, by predicted class and by each column of X, with intervals that hold all at once;
+        no promise is made about any part. ``breakdown_`` is that of the certification fold.
+
+        Parameters
+        ----------
+        X, y
+            Rows and labels.
+        by : data frame, or mapping of names to columns, optional
+            Break down by these columns instead of those of X.
+        level : float in (0, 1)
+
+        Returns
+        -------
+        Breakdown
+        """
+        rows = self.score_rows(X, y)
+        known = {} if self._fold_breakdown is None else self._fold_breakdown.cuts
+        cuts = learn_cuts(by) if by is not None else known or learn_cuts(X)
+        return self._count_cells(rows, X if by is None else by, cuts, level)
+
+    @property
+    def breakdown_(self) -> Breakdown:
+        """Who bears the mistakes on the certification fold: counts of cells, without its rows.
+
+        By class alone where the columns were not counted for this rule.
+        """
+        kept, rows = self._fold_breakdown, self.evidence_.scored()
+        by_class = self._count_cells(rows, None, {})
+        return by_class if kept is None or kept.whole != by_class.whole else kept
+
+    def _count_cells(
+        self, rows: ScoredRows, table: Any, cuts: Mapping[str, Cut], level: float = 0.95
+    ) -> Breakdown:
+        names = getattr(self, "classes_", None)
+        classes = None if names is None else names.tolist()
+        accepted = self.accept_rows(rows)
+        return count_cells(rows, accepted, table, cuts, classes=classes, level=level)
 
     def accept_rows(self, rows: ScoredRows) -> NDArray[np.bool_]:
         """Tell which scored rows are accepted."""
