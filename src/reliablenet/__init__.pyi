@@ -50,6 +50,12 @@ from reliablenet.methods import (
 from reliablenet.monitor import (
     Monitor as Monitor,
 )
+from reliablenet.monitor.drift import (
+    source_test as source_test,
+)
+from reliablenet.monitor.martingale import (
+    SourceMonitor as SourceMonitor,
+)
 from reliablenet.risk import (
     gap as gap,
     phi as phi,

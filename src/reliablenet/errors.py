@@ -70,5 +70,9 @@ class ReuseWarning(UserWarning):
     """Certification rows were used before, or for more than the certificate allows for."""
 
 
+class OddInputWarning(UserWarning):
+    """New rows do not look like those that the model was trained on; the message says where."""
+
+
 class EmptyCertificateWarning(UserWarning):
     """A certificate was granted that is worth nothing; the message says why."""

@@ -346,8 +346,10 @@ def test_the_file_is_this_to_the_byte():
   "rho": 0.5,
   "threshold": 0.5,
   "kind": "fixed",
+  "population": "all",
+  "name": "",
   "provenance": null,
-  "sha256": "6d1af83fb27c58a685f272ed6aa0324be640890293b421bd4e8e376d82f058fb"
+  "sha256": "d482a1c2a9cd6495e7bb736dc86f7e59a04cef29033b129bfe77bfcd650425df"
 }"""
     )
 
@@ -371,11 +373,11 @@ def test_the_parts_of_a_certificate_are_plain_numbers():
         ),
         (
             {"kind": "lucky"},
-            "`kind` of Certificate must be one of ('fixed', 'monotone'); got 'lucky'.",
+            "`kind` of Certificate must be one of ('fixed', 'monotone', 'sequence'); got 'lucky'.",
         ),
         (
             {"kind": ["fixed"]},
-            "`kind` of Certificate must be one of ('fixed', 'monotone'); got ['fixed'].",
+            "`kind` of Certificate must be one of ('fixed', 'monotone', 'sequence'); got ['fixed'].",
         ),
         ({"threshold": math.nan}, "`threshold` of Certificate must be a number; got nan."),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from scipy.special import bdtr
@@ -15,6 +15,7 @@ from reliablenet.certificate.record import Certificate
 from reliablenet.certificate.wording import confidence
 from reliablenet.errors import InvalidDataError
 
+ROUNDED = 1.0 + 1e-12  # a sum of costs is not over a limit because of its last bits
 STEPS = 200  # of a bisection; more than a float has bits to decide
 
 
@@ -38,6 +39,7 @@ def hoeffding_bentkus_p(mean: float, n: int, alpha: float) -> float:
     return min(hoeffding, bentkus, 1.0)
 
 
+@lru_cache(maxsize=1024)
 def largest_certifiable_cost(n: int, alpha: float, rho: float) -> float:
     """Return the largest sum of n values in [0, 1] that shows an expectation within alpha, -1 if none does.
 
@@ -100,11 +102,14 @@ class CostCertificate(Certificate):
         The largest cost of one row.
     single : bool
         Whether there is only one cost: then costs are counts, and their bound is exact.
+    guessing : float or None
+        Sum of the costs of all n rows if the best of all labels were always the answer.
     """
 
     cost: float = 0.0
     largest: float = 1.0
     single: bool = False
+    guessing: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -112,14 +117,27 @@ class CostCertificate(Certificate):
         check_positive("largest", self.largest, "CostCertificate")
         if not isinstance(self.single, bool):
             raise parameter_error("single", "CostCertificate", "be True or False", self.single)
+        if self.guessing is not None:
+            check_positive("guessing", self.guessing, "CostCertificate", zero=True)
         most = self.errors * self.largest
-        if self.cost > most * (1 + 1e-12) or (
+        if self.cost > most * ROUNDED or (
             self.single and not math.isclose(self.cost, most, rel_tol=1e-9)
         ):
             raise InvalidDataError(
                 f"{self.errors} rows acted on at a cost of at most {self.largest:g} each cannot have "
                 f"cost {self.cost:g}."
             )
+
+    @property
+    def empty(self) -> bool:
+        """Whether the certificate was granted and is worth nothing.
+
+        So it is if the rows acted on cost at least as much as all rows would if the cheapest label were
+        always the answer.
+        """
+        if not self.certified or self.guessing is None or self.cost == 0.0:
+            return False
+        return self.cost * self.n >= self.accepted * self.guessing
 
     @property
     def budget(self) -> float:
@@ -143,7 +161,8 @@ class CostCertificate(Certificate):
         if self.kind == "monotone" and 0 < self.accepted < self.n:
             total = max(total, largest_certifiable_cost(self.n, self.alpha, self.rho))
         bound = hoeffding_bentkus_upper(min(total / self.n, 1.0), self.n, self.rho)
-        within = total >= 0 and total <= largest_certifiable_cost(self.n, self.alpha, self.rho)
+        most = largest_certifiable_cost(self.n, self.alpha, self.rho)
+        within = 0.0 <= total <= most * ROUNDED
         return min(bound, self.alpha) if within else max(bound, math.nextafter(self.alpha, 1.0))
 
     @property
@@ -171,4 +190,5 @@ class CostCertificate(Certificate):
             "cost": self.cost,
             "largest": self.largest,
             "single": self.single,
+            "guessing": self.guessing,
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,11 @@ def largest_certifiable_errors(n: int, alpha: float, rho: float = 0.05) -> int:
     """
     owner = "largest_certifiable_errors"
     n = check_count("n", n, owner)
-    alpha, rho = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
+    return _largest(n, check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner))
+
+
+@lru_cache(maxsize=4096)  # a rule asks again for each population, its level and its certificate
+def _largest(n: int, alpha: float, rho: float) -> int:
     granted, refused = -1, n  # n errors in n rows bound JCW by 1 > alpha
     # The count at which the binomial tail is rho, near enough to save most of the search.
     guess = float(bdtrik(rho, n, alpha))

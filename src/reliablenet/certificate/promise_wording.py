@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from reliablenet.certificate import wording
+from reliablenet.certificate.cost import CostCertificate
 from reliablenet.certificate.planning import largest_certifiable_errors
 from reliablenet.certificate.record import Certificate
 from reliablenet.certificate.wording import confidence, exact, percent
@@ -50,8 +51,9 @@ def promise_text(promise: Promise) -> str:
         ]
         return "; ".join(_some(named))
     share = exact(promise.alpha)
+    of_what = "" if promise.by == ("group",) else f" of {' and '.join(promise.by)}"
     return {
-        "by_group": f"in every group of {' and '.join(promise.by)}, at most {share} of the rows are acted on wrongly",
+        "by_group": f"in every group{of_what}, at most {share} of the rows are acted on wrongly",
         "by_class": f"of the rows of every true class, at most {share} are acted on wrongly",
         "by_predicted": f"for every predicted class, at most {share} of all rows are acted on wrongly as that class",
     }[promise.kind]
@@ -70,11 +72,11 @@ def rule_verdict(
     >>> group, y = np.repeat(["A", "B"], 200), np.tile([0, 1], 200)
     >>> proba = np.eye(2)[y]
     >>> rule_verdict(certified_rule(proba, y, Promise.by_group(0.05), by=group))
-    'Certified: the rule acts on 100 % of rows, and in every group of group, at most 5 % of the rows are acted on wrongly (95 % confidence).'
+    'Certified: the rule acts on 100 % of rows, and in every group, at most 5 % of the rows are acted on wrongly (95 % confidence).'
     """
     c = certificate
     if c.empty:
-        return f"Certified, but worth nothing: {wording.emptiness(c)}."
+        return f"Certified, but worth nothing: {_emptiness(c)}."
     if not c.certified and acts is None and c.threshold < math.inf:
         return f"Not certified: {subject} is not shown to keep its promise ({promise_text(c.promise)})."
     if not c.certified:
@@ -97,7 +99,8 @@ def rule_reason(certificate: RuleCertificate) -> str:
         failed = [part for part in c.parts if not part.certified]
         acting = [part for part in failed if part.threshold < math.inf]
         refused = _too_few(c) or acting or failed
-        said = _some([part.reason for part in refused]) or ["nothing could be certified"]
+        said = [f"no certification row of {name}" for name in c.unproved]
+        said = _some(said + [part.reason for part in refused]) or ["nothing could be certified"]
     if c.deferred:
         said.append(f"deferred: {_names([f'{name} ({why})' for name, why in c.deferred.items()])}")
     return "; ".join(said)
@@ -152,6 +155,18 @@ def _too_few(certificate: RuleCertificate) -> list[Certificate]:
     # a rule that was fixed beforehand may defer a group for good
     asked = [p for p in certificate.parts if p.kind != "fixed" or p.threshold < math.inf]
     return [p for p in asked if largest_certifiable_errors(p.n, p.alpha, p.rho) < 0]
+
+
+def _emptiness(c: RuleCertificate) -> str:
+    """Return why a granted certificate is worth nothing; of costs, in costs."""
+    costs = [part for part in c.parts if isinstance(part, CostCertificate)]
+    if len(costs) < len(c.parts) or costs[0].guessing is None:
+        return wording.emptiness(c)
+    part = costs[0]
+    return (
+        f"the {c.accepted:,} rows acted on cost {part.cost / max(c.accepted, 1):.4g} each; always "
+        f"answering the cheapest label would cost {costs[0].guessing / c.n:.4g} a row"
+    )
 
 
 def _number(promise: Promise) -> float:

@@ -227,6 +227,16 @@ def merge_tables(tables: Sequence[Thresholds]) -> tuple[Thresholds, ...]:
     return tuple(Thresholds(key, values) for key, values in merged.items())
 
 
+def limited_by(kind: str, predicted: Any, budgets: Sequence[Any]) -> Any:
+    """Return the class, of those with a budget, in which a wrong prediction is a mistake; None if none.
+
+    Where budgets are by true class, there are two classes or only one of them has a budget.
+    """
+    if kind == "by_predicted":
+        return predicted if predicted in budgets else None
+    return next((label for label in budgets if label != predicted), None)
+
+
 def key_name(key: tuple[str, ...], label: Any) -> str:
     """Return what a reader calls a value of a key, such as ``race=A``."""
     return str(label) if key == (ALL,) else f"{', '.join(key)}={label}"

@@ -18,10 +18,10 @@ from reliablenet._checks import (
 from reliablenet.certificate import promise_wording as wording
 from reliablenet.certificate.bounds import clopper_pearson_interval
 from reliablenet.certificate.cost import CostCertificate
-from reliablenet.certificate.planning import largest_certifiable_errors
 from reliablenet.certificate.promise import Promise
 from reliablenet.certificate.record import Certificate, Population, Provenance, Unit, digest
 from reliablenet.certificate.rule import Rule
+from reliablenet.certificate.rule_checks import POPULATIONS, check_whole, part_name, unproved
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 FORMAT = "reliablenet-rule-certificate/1"
@@ -107,49 +107,7 @@ class RuleCertificate:
         for part in self.parts:
             if not isinstance(part, Certificate):
                 raise parameter_error("parts", owner, "be certificates", part)
-            if part.rho > self.rho or part.accepted > self.accepted or part.errors > part.accepted:
-                raise InvalidDataError(
-                    f"The part {part.name!r} does not fit the whole: rho {part.rho:g} of "
-                    f"{self.rho:g}, {part.accepted} of {self.accepted} rows accepted."
-                )
-        self._check_budgets()
-        self._check_levels()
-
-    def _check_levels(self) -> None:
-        """Raise if parts with thresholds of their own were tested at more than rho in all.
-
-        One that accepts every row has passed its share on; one with too few rows had none.
-        """
-        tested = [
-            part
-            for part in self.parts
-            if part.kind
-            != "fixed"  # of a rule that was not chosen here all parts must pass, each at rho
-            and part.population in ("group", "predicted", "class")
-            and part.accepted < part.n
-            and part.threshold not in (0.0, -math.inf)
-            and largest_certifiable_errors(part.n, part.alpha, part.rho) >= 0
-        ]
-        spent = sum(part.rho for part in tested)
-        separate = len({part.threshold for part in tested}) > 1
-        if separate and spent > self.rho * (1 + 1e-9):
-            raise InvalidDataError(
-                f"The parts were tested at {spent:g} in all, more than rho = {self.rho:g}."
-            )
-
-    def _check_budgets(self) -> None:
-        """Raise unless each part has the budget that the promise gives it."""
-        allowed = set()
-        for part in self.promise.simple():
-            largest = part.largest_cost if part.kind == "cost" else 1.0
-            budgets = part.alpha.values() if isinstance(part.alpha, dict) else [part.alpha]
-            allowed |= {budget / largest for budget in budgets}
-        for proved in self.parts:
-            if proved.alpha not in allowed:
-                raise InvalidDataError(
-                    f"The part {proved.name!r} has the budget {proved.alpha:g}, which is none of the "
-                    "promise."
-                )
+        check_whole(self)
 
     @property
     def certified(self) -> bool:
@@ -159,13 +117,24 @@ class RuleCertificate:
             self.rule.threshold < math.inf
             and bool(acting)
             and all(part.certified for part in acting)
+            and not self.unproved
         )
 
     @property
+    def unproved(self) -> list[str]:
+        """Groups that the rule acts on though no row of theirs was seen, as after a change of the source."""
+        return unproved(self.rule, self.promise, self.parts)
+
+    @property
     def empty(self) -> bool:
-        """Whether the certificate was granted and is worth nothing, as for `Certificate`."""
+        """Whether the certificate was granted and is worth nothing, as for `Certificate`.
+
+        Where all that is promised is a cost, costs decide.
+        """
         if not self.certified:
             return False
+        if all(isinstance(part, CostCertificate) for part in self.parts):
+            return all(part.empty for part in self.parts)
         if self.errors == self.accepted:
             return True
         guessed = self.n if self.commonest is None else self.n - self.commonest
@@ -254,10 +223,8 @@ class RuleCertificate:
             raise InvalidParameterError(
                 f"{owner} needs a certified rule; this one defers every row."
             )
-        for part in self.promise.simple():
-            if part.kind in ("by_group", "by_class"):
-                break
-        else:
+        promises = [p for p in self.promise.simple() if p.kind in ("by_group", "by_class")]
+        if not promises:
             raise InvalidParameterError(
                 f"{owner} needs a promise by group or by true class; this one is: {self.promise}."
             )
@@ -265,19 +232,24 @@ class RuleCertificate:
             check_positive(f"shares[{label!r}]", share, owner, zero=True)
         if not math.isclose(sum(shares.values()), 1.0, abs_tol=1e-9):
             raise parameter_error("shares", owner, "have the sum 1", sum(shares.values()))
-        own = part.kind == "by_group" and not part.common
-        tested = {piece.name for piece in self.parts if piece.threshold < math.inf}
-        bound = 0.0
-        for label, share in shares.items():
-            known = part_name(part, label) in tested
-            budget = part.budget_of(label) if known else None
-            if budget is not None:
-                bound += share * budget
-            elif not own and share > 0.0:
-                raise parameter_error(
-                    "shares", owner, f"name what was certified: {sorted(tested)}", label
-                )
+        whole = next(
+            (p for p in promises if all(self._limit(p, k) is not None for k in shares)), None
+        )
+        if whole is None:
+            names = [part.name for part in self.parts if part.population in ("group", "class")]
+            raise parameter_error(
+                "shares", owner, f"name what was certified: {names}", list(shares)
+            )
+        bound = sum(share * (self._limit(whole, label) or 0.0) for label, share in shares.items())
         return min(bound, 1.0)
+
+    def _limit(self, promise: Promise, label: Any) -> float | None:
+        """Return the budget that holds of a group or class; 0 if it is deferred, None if not known."""
+        name = part_name(promise, label)
+        for part in self.parts:
+            if part.name == name and part.population == POPULATIONS[promise.kind]:
+                return part.alpha if part.threshold < math.inf else 0.0
+        return 0.0 if promise.kind == "by_group" and not promise.common else None
 
     @property
     def reason(self) -> str:
@@ -354,15 +326,6 @@ class RuleCertificate:
                     f"counts ({getattr(certificate, name)!r}): the text was altered."
                 )
         return certificate
-
-
-def part_name(promise: Promise, label: Any) -> str:
-    """Return what a part of a certificate is called."""
-    if promise.kind == "by_group":
-        return f"{', '.join(promise.by)}={label}"
-    return {"overall": "all", "among_accepted": "accepted", "cost": "cost"}.get(
-        promise.kind, str(label)
-    )
 
 
 def _read_part(values: Any) -> Certificate:

@@ -8,22 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from reliablenet.certificate.cost import CostCertificate
 from reliablenet.certificate.planning import largest_certifiable_errors
-from reliablenet.certificate.record import Certificate, Kind, Population
+from reliablenet.certificate.record import Certificate, Kind
 from reliablenet.certificate.rule import Rule
-from reliablenet.certificate.rule_certificate import part_name
+from reliablenet.certificate.rule_checks import POPULATIONS, part_name
 
 if TYPE_CHECKING:
     from reliablenet.certificate.rule_search import Search
     from reliablenet.certificate.tally import Tally
-
-POPULATIONS: dict[str, Population] = {
-    "overall": "all",
-    "among_accepted": "accepted",
-    "by_group": "group",
-    "by_class": "class",
-    "by_predicted": "predicted",
-    "cost": "all",
-}
 
 
 def make_parts(search: Search, rule: Rule) -> tuple[list[Certificate], dict[str, str]]:
@@ -36,28 +27,36 @@ def make_parts(search: Search, rule: Rule) -> tuple[list[Certificate], dict[str,
             label, alpha = tally.labels[code], tally.budgets[code]
             name = part_name(tally.promise, label)
             if math.isnan(alpha):
-                deferred[name] = "it has no budget"
+                if separate:  # else nobody knows at decision time whose row it is
+                    deferred[name] = "it has no budget"
                 continue
             n = int(tally.sizes[code])
             if n == 0:
                 deferred[name] = "no certification row"
                 continue
-            level = search.level if separate else search.joint_level
+            level = search.among_level if tally is search.among else search.steady_level
             threshold = rule.threshold
             if search.fixed:
                 threshold = _fixed_threshold(rule, tally, label)
             elif separate:
+                own = search.levels[search.own.index(tally)]
+                level = own.each if code in own.tested else own.refused
                 threshold = search.own_threshold(tally, code)
-                if (tally, code) not in search.testable:
-                    level = search.rho / (len(search.testable) + 1 + bool(search.joint))
-            part = _part(search, tally, code, level, threshold, name)
-            parts.append(part)
+            parts.append(_part(search, tally, code, level, threshold, name))
             if search.fixed and threshold == math.inf:
-                deferred[name] = "the rule defers it"
+                deferred[_rows_of(tally, label)] = "the rule defers it"
             elif separate and threshold == math.inf:
                 few = largest_certifiable_errors(n, alpha, level) < 0
-                deferred[name] = f"{n} rows are too few" if few else "too many mistakes"
+                why = f"{n} rows are too few" if few else "too many mistakes"
+                deferred[_rows_of(tally, label)] = why
     return parts, deferred
+
+
+def _rows_of(tally: Tally, label: Any) -> str:
+    """Return what a reader calls the rows that a threshold of their own defers."""
+    kinds = {"by_class": "predictions other than", "by_predicted": "predictions of"}
+    name = part_name(tally.promise, label)
+    return f"{kinds[tally.promise.kind]} {name}" if tally.promise.kind in kinds else name
 
 
 def _fixed_threshold(rule: Rule, tally: Tally, label: Any) -> float:
@@ -93,9 +92,10 @@ def _part(
     if tally.promise.kind == "cost":
         largest = tally.promise.largest_cost
         spent: dict[str, Any] = {
-            "cost": tally.cost * largest,
+            "cost": tally.cost,
             "largest": largest,
             "single": tally.counts,
+            "guessing": tally.guessing,
         }
         return CostCertificate(**values, **spent)
     return Certificate(**values)

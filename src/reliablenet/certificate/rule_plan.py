@@ -13,6 +13,7 @@ from scipy.special import betaincc
 from reliablenet._checks import as_array
 from reliablenet.certificate.path import Path, learn_path
 from reliablenet.certificate.promise import Promise, plain_label
+from reliablenet.certificate.rule_checks import has_own_thresholds
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.certificate.tally import Tally
 
@@ -40,14 +41,12 @@ class RulePlan:
     classes: list[Any] | None = None
 
     def tallies(self) -> tuple[list[Tally], list[Tally]]:
-        """Return what is counted: with thresholds of their own, and together on the path.
-
-        Rows acted on must be the same for all, or the share of mistakes among them is another.
-        """
-        together = any(part.kind == "among_accepted" for part in self.promise.simple())
-        all_tallies = [Tally(part, self.classes) for part in self.promise.simple()]
-        own = [tally for tally in all_tallies if tally.separable and not together]
-        return own, [tally for tally in all_tallies if tally not in own]
+        """Return what is counted: with thresholds of their own, and together on the path."""
+        own, joint = [], []
+        for part in self.promise.simple():
+            separate = has_own_thresholds(part, self.promise, self.classes)
+            (own if separate else joint).append(Tally(part, self.classes))
+        return own, joint
 
 
 def plan_rule(
@@ -82,7 +81,8 @@ def plan_rule(
     for tally in tallies:
         codes = tally.codes(selection)
         tally.look(selection, selection.score)
-        weight = 1.0 / (np.maximum(tally.sizes, 1) * np.array(tally.budgets))
+        # groups without a budget spend nothing
+        weight = np.nan_to_num(1.0 / (np.maximum(tally.sizes, 1) * np.array(tally.budgets)))
         spent = tally.spending(selection, codes)
         spending += np.where(codes >= 0, spent * np.append(weight, 0.0)[codes], 0.0)
     predicted = named(selection.predicted, names)

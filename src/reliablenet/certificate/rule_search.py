@@ -30,7 +30,7 @@ from reliablenet.certificate.rule_certificate import RuleCertificate
 from reliablenet.certificate.rule_parts import make_parts
 from reliablenet.certificate.rule_plan import Floats, RulePlan, named
 from reliablenet.certificate.scored import ScoredRows
-from reliablenet.certificate.tally import Tally
+from reliablenet.certificate.tally import Level, Tally, share_level
 from reliablenet.errors import InvalidDataError
 
 COVERAGES = tuple(k / 10 for k in range(10, 0, -1))  # tried where no order was learned
@@ -126,13 +126,12 @@ class Search:
 
     def __init__(self, plan: RulePlan, rho: float, unit: Unit, *, fixed: bool = False) -> None:
         self.plan, self.rho, self.fixed = plan, rho, fixed
-        self.level = self.joint_level = rho
-        self.testable: list[tuple[Tally, int]] = []
+        self.steady_level = self.among_level = rho  # where the rule is fixed, all must pass
+        self.levels: list[Level] = []
         self.count = Count(unit=unit)
         self.own, self.joint = plan.tallies()
-        self.counted = (
-            not plan.path.scales
-        )  # with the second look; else the rule must be known first
+        # with the second look; on a learned path the rule must be known first
+        self.counted = not plan.path.scales
         self.among = next((t for t in self.joint if t.promise.kind == "among_accepted"), None)
         self.steady = [tally for tally in self.joint if tally is not self.among]
         self._above = np.zeros(len(plan.places) + 1, np.int64)  # rows at or above each place
@@ -166,24 +165,28 @@ class Search:
 
     def decide(self) -> None:
         """Find from which places on the rules accept: above the last mistake that is not affordable."""
-        budgets = [(tally, code) for tally in self.own for code in range(len(tally.labels))]
-        self.testable, self.level = self._share(budgets)
+        shares = len(self.own) + bool(
+            self.joint
+        )  # of rho, one for each promise and one for the path
+        self.levels = [share_level(tally, self.rho / shares) for tally in self.own]
         self.own_excess = [
             np.array(
                 [
-                    tally.excess(code, self.level) if (tally, code) in self.testable else math.inf
+                    tally.excess(code, level.each) if code in level.tested else math.inf
                     for code in range(len(tally.labels))
                 ]
             )
-            for tally in self.own
+            for tally, level in zip(self.own, self.levels, strict=True)
         ]
         self.own_next = [np.full(len(excess), math.inf) for excess in self.own_excess]
-        split = self.among is not None and not len(self.plan.places) and bool(self.steady)
-        steady_level = self.level / 2 if split else self.level
-        self.joint_level = self.level if not split else steady_level
+        self.steady_level = self.among_level = self.rho / shares
+        if self.among is not None and not len(self.plan.places):
+            # coverages are tested apart from each other and from what else is promised
+            self.steady_level /= 2 if self.steady else 1
+            self.among_level = self.steady_level / len(COVERAGES)
         self.excess = max(
             (
-                tally.excess(code, steady_level)
+                tally.excess(code, self.steady_level)
                 for tally in self.steady
                 for code in range(len(tally.labels))
                 if not math.isnan(tally.budgets[code])
@@ -193,9 +196,7 @@ class Search:
         self.next = math.inf
         self.place = math.nan  # where it is fixed already
         if self.among is not None and self.excess < math.inf:
-            self.place = (
-                self._sequence() if len(self.plan.places) else self._coverages(steady_level)
-            )
+            self.place = self._sequence() if len(self.plan.places) else self._coverages()
 
     def look_again(self, rows: ScoredRows) -> None:
         """Find the nearest places above, and count what is accepted."""
@@ -235,7 +236,7 @@ class Search:
                     self.excess, self.next, path.lowest if not path.scales else -math.inf
                 )
             if not path.scales:
-                tables.append(Thresholds((ALL,), {ALL: place}))
+                tables.append(Thresholds((ALL,), {ALL: max(place, path.lowest)}))
             else:
                 found = path.thresholds(place)
                 tables.append(
@@ -279,78 +280,40 @@ class Search:
             return rows.score
         return self.plan.path.places(rows.score, named(rows.predicted, self.plan.classes))
 
-    def _share(self, budgets: Sequence[tuple[Tally, int]]) -> tuple[list[tuple[Tally, int]], float]:
-        """Return which populations are tested and at which level each.
-
-        Those with too few rows to be certified at any number of mistakes get no share of rho: that depends
-        on sizes alone. The others share alike, with the path as one more; whoever may accept every
-        row passes its share on.
-        """
-        with_budget = [
-            (tally, code)
-            for tally, code in budgets
-            if tally.sizes[code] and not math.isnan(tally.budgets[code])
-        ]
-        joint = 1 if self.joint else 0
-        # the chance of no mistake at all where JCW is alpha; the level must not be below it
-        chance = [(1.0 - t.budgets[c]) ** int(t.sizes[c]) for t, c in with_budget]
-        order = np.argsort(chance, kind="stable")
-        most = max(
-            (
-                m
-                for m in range(len(order) + 1)
-                if m == 0 or chance[order[m - 1]] <= self.rho / (m + joint)
-            ),
-            default=0,
-        )
-        tested = [with_budget[i] for i in order[:most]]
-        shares, done = len(tested) + joint, 0
-        while True:
-            level = self.rho / max(shares - done, 1)
-            finished = sum(tally.affords_all(code, level) for tally, code in tested)
-            if joint and self.among is None:
-                finished += all(
-                    tally.affords_all(code, level)
-                    for tally in self.steady
-                    for code in range(len(tally.labels))
-                    if not math.isnan(tally.budgets[code])
-                )
-            if finished <= done:
-                return tested, level
-            done = finished
-
     def _sequence(self) -> float:
         """Return the last place of the learned order before one fails; inf if the first does."""
         assert self.among is not None  # noqa: S101
         rows, wrong = np.cumsum(self._above)[:-1], np.cumsum(self._wrong_above)[:-1]
-        budget, found = self.among.budgets[0], math.inf
-        for place, n, errors in zip(self.plan.places, rows, wrong, strict=True):
-            within = n > 0 and clopper_pearson_upper(errors, n, self.level) <= budget
-            if not within or place <= self.excess:
-                break
-            found = float(place)
-        return found
+        bound = clopper_pearson_upper(wrong, np.maximum(rows, 1), self.among_level)
+        within = (rows > 0) & (bound <= self.among.budgets[0])
+        if self.excess > -math.inf:
+            within &= self.plan.places > self.excess
+        passed = len(within) if within.all() else int(np.argmin(within))
+        return float(self.plan.places[passed - 1]) if passed else math.inf
 
-    def _coverages(self, level: float) -> float:
-        """Return the most permissive of ten coverages that passes; they share the level."""
+    def _coverages(self) -> float:
+        """Return the most permissive of ten coverages that passes; they share the level.
+
+        Given the score of a rank, the rows above it are independent draws from above it. The rule
+        is "above that score": the share of mistakes would be another halfway to the next row.
+        """
         assert self.among is not None  # noqa: S101
         place = np.concatenate([part for part, _ in self._scores])
         wrong = np.concatenate([part for _, part in self._scores])
         self._scores.clear()
         order = np.argsort(-place, kind="stable")
         place, total = place[order], np.cumsum(wrong[order])
-        lowest = self.plan.path.lowest if not self.plan.path.scales else -math.inf
         for coverage in COVERAGES:
             rank = math.ceil(coverage * len(place))
-            # given the score of this rank, the rows above it are independent draws from above it
             cut = -math.inf if rank == len(place) else place[rank]
             n = int(np.count_nonzero(place > cut))
             if n == 0:
                 break
-            bound = clopper_pearson_upper(int(total[n - 1]), n, level / len(COVERAGES))
+            bound = clopper_pearson_upper(int(total[n - 1]), n, self.among_level)
             if bound <= self.among.budgets[0] and place[n - 1] > self.excess:
-                self.joint_level = level / len(COVERAGES)
-                return _midway(float(cut), float(place[n - 1]), lowest)
+                return (
+                    self.plan.path.lowest if rank == len(place) else math.nextafter(cut, math.inf)
+                )
         return math.inf
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from array import array
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reliablenet.certificate.cost import largest_certifiable_cost
+from reliablenet.certificate.cost import ROUNDED, largest_certifiable_cost
 from reliablenet.certificate.labels import find_places
 from reliablenet.certificate.planning import largest_certifiable_errors
 from reliablenet.certificate.promise import Promise, plain_label
-from reliablenet.certificate.rule import ALL, Thresholds, crossed, factorize
+from reliablenet.certificate.rule import ALL, Thresholds, crossed, factorize, limited_by
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
@@ -38,7 +39,10 @@ class Tally:
         self.sizes = np.zeros(0, np.int64)
         self.accepted = np.zeros(0, np.int64)
         self.errors = np.zeros(0, np.int64)
-        self.cost = 0.0
+        k = len(promise.costs)
+        # rows by true and predicted label, those of unknown classes last: counts have no rounding
+        self._truths = np.zeros(k + 1, np.int64)
+        self._acted = np.zeros((k + 1) * k, np.int64)
         self._code: dict[Any, int] = {}
         self._place, self._whose, self._spent = array("d"), array("q"), array("d")
         # One positive cost is a count of mistakes, with a bound that is exact.
@@ -67,19 +71,9 @@ class Tally:
                 )
             order = [names.index(label) for label in self.classes]
             self._costs = table[np.ix_(order, order)]
-
-    @property
-    def separable(self) -> bool:
-        """Whether each population can have a threshold of its own, by what is known when deciding.
-
-        The group, if it is known, and the prediction are. A mistake in a true class is one in what was
-        predicted instead, if there are two classes or if only one class has a budget.
-        """
-        if self.promise.kind == "by_class":
-            return self.classes is not None and (len(self.classes) == 2 or len(self.labels) == 1)
-        return self.promise.kind == "by_predicted" or (
-            self.promise.kind == "by_group" and not self.promise.common
-        )
+        if promise.kind == "cost":
+            # a class that the model does not know costs as much as the worst of the known
+            self._costs = np.vstack([self._costs, self._costs.max(axis=0)])
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -112,9 +106,7 @@ class Tally:
 
     def _limits(self, predicted: Any) -> Any:
         """Return the population in which a wrong prediction is a mistake, None if there is none."""
-        if self.promise.kind == "by_predicted":
-            return predicted if predicted in self._code else None
-        return next((label for label in self.labels if label != predicted), None)
+        return limited_by(self.promise.kind, predicted, self.labels)
 
     @property
     def budgets(self) -> list[float]:
@@ -156,6 +148,11 @@ class Tally:
         """Return what acting on each row spends: 1 for a mistake, or its cost as a share of the largest."""
         if self.promise.kind != "cost":
             return (rows.wrong & (codes >= 0)).astype(np.float64)
+        truth, predicted = self._cost_places(rows)
+        return np.asarray(self._costs[truth, predicted] / self.promise.largest_cost)
+
+    def _cost_places(self, rows: ScoredRows) -> tuple[Codes, Codes]:
+        """Return the places of true and predicted labels among those of the costs."""
         truth, predicted = rows.truth, rows.predicted
         if truth is None or predicted is None:
             raise InvalidParameterError(
@@ -167,7 +164,7 @@ class Tally:
                     "Promise.cost must name the classes of its matrix: Promise.cost(matrix, budget, "
                     "classes=[...])."
                 )
-            names = np.arange(len(self._costs)) if self.promise.classes is None else None
+            names = np.arange(len(self.promise.costs)) if self.promise.classes is None else None
             known = np.array(self.promise.classes, object) if names is None else names
             truth = find_places(truth.astype(known.dtype), known)
             predicted = find_places(predicted.astype(known.dtype), known)
@@ -175,10 +172,7 @@ class Tally:
                 raise InvalidDataError(
                     f"Promise.cost has costs for {known.tolist()} alone; the rows hold other labels."
                 )
-        # a class that the model does not know costs as much as the worst of the known
-        worst = self._costs.max(axis=0)[predicted]
-        costs = np.where(truth < 0, worst, self._costs[truth, predicted])
-        return np.asarray(costs / self.promise.largest_cost)
+        return truth, predicted
 
     def look(self, rows: ScoredRows, place: NDArray[np.float64]) -> None:
         """Take in rows with their places on the path: sizes, and the places of mistakes."""
@@ -195,8 +189,11 @@ class Tally:
         """Take in the sizes of the populations."""
         if self.promise.kind == "by_predicted":
             self.sizes += rows.n
-        else:
-            self.sizes += np.bincount(codes[codes >= 0], minlength=len(self.sizes))
+            return
+        if self.promise.kind == "cost":
+            truth, _ = self._cost_places(rows)
+            self._truths += np.bincount(truth % len(self._truths), minlength=len(self._truths))
+        self.sizes += np.bincount(codes[codes >= 0], minlength=len(self.sizes))
 
     def count(self, rows: ScoredRows, accepted: NDArray[np.bool_], codes: Codes) -> None:
         """Take in which of the rows the rule accepts."""
@@ -206,7 +203,19 @@ class Tally:
         hit = own & (spent > 0.0)
         self.errors += np.bincount(codes[hit], minlength=len(self.sizes))
         if self.promise.kind == "cost":
-            self.cost = math.fsum([self.cost, *spent[hit].tolist()])
+            truth, predicted = self._cost_places(rows)
+            cell = (truth % len(self._costs)) * self._costs.shape[1] + predicted
+            self._acted += np.bincount(cell[accepted], minlength=len(self._acted))
+
+    @property
+    def cost(self) -> float:
+        """Sum of the costs of the rows acted on."""
+        return math.fsum((self._acted * self._costs.ravel()).tolist())
+
+    @property
+    def guessing(self) -> float:
+        """Sum of the costs of all rows if the cheapest label were always the answer."""
+        return min(math.fsum(column) for column in (self._truths[:, None] * self._costs).T.tolist())
 
     def affords_all(self, code: int, level: float) -> bool:
         """Tell whether the rule that accepts every row keeps the budget of a population."""
@@ -236,8 +245,7 @@ class Tally:
             return math.inf
         order = np.argsort(-place, kind="stable")
         total = np.cumsum(np.frombuffer(self._spent)[own][order])
-        # sums are rounded; what might exceed the budget does
-        over = np.flatnonzero(total * (1.0 + 1e-12) > affordable)
+        over = np.flatnonzero(total > affordable * ROUNDED)
         return -math.inf if len(over) == 0 else float(place[order[over[0]]])
 
     def _add(self, labels: list[Any]) -> None:
@@ -253,3 +261,45 @@ class Tally:
             self.sizes = np.concatenate([self.sizes, more + seen])
             self.accepted = np.concatenate([self.accepted, more])
             self.errors = np.concatenate([self.errors, more])
+
+
+@dataclass(frozen=True)
+class Level:
+    """At which level the populations of a promise are tested that have thresholds of their own.
+
+    Attributes
+    ----------
+    tested : list of int
+        Numbers of the populations with enough rows.
+    each : float
+        The level of each of them.
+    refused : float
+        The level at which the others have too few rows.
+    """
+
+    tested: list[int]
+    each: float
+    refused: float
+
+
+def share_level(tally: Tally, rho: float) -> Level:
+    """Share the failure probability of a promise among its populations.
+
+    Those with too few rows to be certified at any number of mistakes get no share: that depends
+    on sizes alone. The others share alike; whoever may accept every row passes its share on (Holm).
+    """
+    budgets = tally.budgets
+    known = [c for c in range(len(budgets)) if tally.sizes[c] and not math.isnan(budgets[c])]
+    # the chance of no mistake at all where JCW is alpha; the level must not be below it
+    chance = np.array([(1.0 - budgets[code]) ** int(tally.sizes[code]) for code in known])
+    order = np.argsort(chance, kind="stable")
+    within = chance[order] <= rho / np.arange(1, len(known) + 1)
+    most = int(np.flatnonzero(within)[-1]) + 1 if within.any() else 0
+    tested = [known[i] for i in order[:most]]
+    done = 0
+    while True:
+        level = rho / max(most - done, 1)
+        finished = sum(tally.affords_all(code, level) for code in tested)
+        if finished <= done:
+            return Level(tested, level, rho / (most + 1))
+        done = finished

@@ -81,7 +81,7 @@ def reason(certificate: Certificate) -> str:
     """
     c = certificate
     level, bound = f"({confidence(c.rho)} confidence)", percent_up(c.upper_bound, c.alpha)
-    counted = f"{_count(c.errors, _mistake(c))} in {_units(c)}"
+    counted = f"{_mistakes(c, c.errors)} in {_units(c)}"
     certain, possible = f"at most {bound}", f"up to {bound}"
     if c.certified:
         return f"{counted}: {_claim(c, certain, 'will')} {level}"
@@ -89,7 +89,7 @@ def reason(certificate: Certificate) -> str:
     observed = f"{counted}: {_claim(c, possible, 'could')} {level}"
     if most < 0:
         return f"{observed}; alpha = {exact(c.alpha)} needs {_rows_missing(c)}"
-    allowed = f"alpha = {exact(c.alpha)} allows {_count(most, _mistake(c))} in {_units(c)}"
+    allowed = f"alpha = {exact(c.alpha)} allows {_mistakes(c, most)} in {_units(c)}"
     if c.threshold < math.inf:
         return f"{observed}; {allowed}"
     if c.kind == "monotone":
@@ -343,10 +343,9 @@ def _whom(c: AnyCertificate) -> str:
     return f" of {c.name}" if c.population == "group" else ""
 
 
-def _mistake(c: Certificate) -> str:
-    if c.population == "accepted":
-        return "mistake"
-    return f"confident {c.name} mistake" if c.population == "predicted" else "confident mistake"
+def _mistakes(c: Certificate, number: int) -> str:
+    counted = _count(number, "mistake" if c.population == "accepted" else "confident mistake")
+    return f"{counted} as {c.name}" if c.population == "predicted" else counted
 
 
 def _fate(c: AnyCertificate) -> str:

@@ -14,6 +14,7 @@ from reliablenet.cli.compare import compare
 from reliablenet.cli.data import data
 from reliablenet.cli.demo import demo
 from reliablenet.cli.doctor import doctor
+from reliablenet.cli.drift import drift
 from reliablenet.cli.inspect import inspect
 from reliablenet.cli.plan import plan
 from reliablenet.cli.predict import predict
@@ -30,7 +31,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (demo, train, predict, certify, compare, inspect, report, plan, serve, doctor):
+COMMANDS = (demo, train, predict, certify, drift, compare, inspect, report, plan, serve, doctor)
+for command in COMMANDS:
     app.command()(command)
 app.add_typer(data, name="data")
 app.add_typer(bench, name="bench")
@@ -55,7 +57,7 @@ def common(
 ) -> None:
     """Classifiers that know when to act and when to defer.
 
-    Exit codes: 0 done, 1 a bug of ours, 2 a mistake in what was typed or in the data, 3 certificate refused, 5 file or dataset not found.
+    Exit codes: 0 done, 1 a bug of ours, 2 a mistake in what was typed or in the data, 3 certificate refused, 4 alarm: the source changed or the promise broke, 5 file or dataset not found.
 
     Example: reliablenet train loans.csv --target default --alpha 0.02 --out model.rnet
     """

@@ -38,6 +38,7 @@ def contents_of(model: Any, path: Path) -> dict[str, Any]:
             "categories": encoder.categories_,
             "left_out": dict(zip(encoder.dropped_, encoder.reasons_, strict=True)),
         },
+        "profile": None if model.profile_ is None else model.profile_.to_dict(),
         "classes": model.classes_,
         "threshold": model.threshold_,
         "promise": None if model.promise is None else str(model.promise),
@@ -70,6 +71,9 @@ def lines_of(model: Any, contents: dict[str, Any]) -> dict[str, str]:
                 lines[kind] = f"{len(features[kind])}: {_listed(features[kind])}"
         for name, reason in features["left_out"].items():
             lines[f"without {name}"] = reason
+    lines["profile"] = "none: new rows are not compared with those that trained it"
+    if model.profile_ is not None:
+        lines["profile"] = model.profile_.summary()
     lines["classes"] = f"{len(model.classes_)}: {_listed(model.classes_)}"
     lines["counted"] = "groups, one row of each" if model.grouped_ else "rows"
     if made is not None:

@@ -19,11 +19,22 @@ def predict(
         Path,
         typer.Option(callback=options.output, help="Where decisions go; - for standard output."),
     ],
+    defer_odd: Annotated[
+        bool,
+        typer.Option(
+            "--defer-odd", help="Also defer rows unlike those that the model was trained on."
+        ),
+    ] = False,
+    allow_missing: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A column that may be missing in every row."),
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Write a label, a confidence and whether to act on it for each row of a table, as CSV.
 
-    Rows with accepted = False are for a person to decide. The table is read in batches.
+    Rows with accepted = False are for a person to decide. The table is read in batches. What does not
+    look like the rows that the model was trained on is said below; --defer-odd acts on no such row.
 
     Example: reliablenet predict model.rnet new.csv --out decisions.csv
     """
@@ -34,25 +45,37 @@ def predict(
     from reliablenet.cli.printing import show_json
     from reliablenet.cli.rows import decide_batches, load_model
     from reliablenet.tables.files import local_file
+    from reliablenet.tables.oddities import Oddities
 
     piped = str(out) == "-"
     if piped and as_json:
         raise typer.BadParameter("--json needs standard output for itself: give --out a file.")
     fitted = load_model(model)
     rows = accepted = 0
+    batches: list[Oddities | None] = []
     target = nullcontext(sys.stdout.buffer) if piped else open_atomically(out)
     with local_file(data) as path, target as file:
-        for decisions in decide_batches(fitted, path):
-            decisions.to_frame().to_csv(file, header=rows == 0, index=False, lineterminator="\n")
+        for decisions in decide_batches(fitted, path, defer_odd, allow_missing or ()):
+            batches.append(decisions.oddities)
+            frame = decisions.to_frame()
+            if defer_odd:
+                frame["odd"] = decisions.odd
+            frame.to_csv(file, header=rows == 0, index=False, lineterminator="\n")
             rows += len(decisions)
             accepted += int(decisions.accepted.sum())
         file.flush()
+    odd = Oddities.joined(batches)
     summary = {"rows": rows, "accepted": accepted, "deferred": rows - accepted, "out": str(out)}
+    summary |= {"oddities": odd.to_dict(), "odd_deferred": defer_odd}
     if as_json:
         show_json(summary)
         return
     if fitted.threshold_ == float("inf"):
         note(f"the model has no certificate and defers every row: {fitted.certificate_.reason}.")
+    if odd:
+        note(str(odd) + "\n  None of the odd rows is acted on." * defer_odd)
+    elif defer_odd and not odd.profiled:
+        note("the model has no input profile, so that no row was found odd: fit it again.")
     place = "" if piped else f" Decisions are in {out}."
     typer.echo(
         f"Acts on {accepted:,} of {rows:,} rows ({percent(accepted / rows)}), defers "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -31,6 +31,7 @@ from reliablenet.tables.target import group_names, label_texts, take_labels, tru
 
 if TYPE_CHECKING:
     from reliablenet.methods import Decisions
+    from reliablenet.monitor.drift import SourceTest
 
 Found = TypeVar("Found", Certificate, RuleCertificate)
 
@@ -75,11 +76,14 @@ def feature_batches(
         raise InvalidDataError(f"{path.name} has a header and no rows.")
 
 
-def decide_batches(model: Any, path: Path) -> Iterator[Decisions]:
+def decide_batches(
+    model: Any, path: Path, defer_odd: bool = False, allow_missing: Collection[str] = ()
+) -> Iterator[Decisions]:
     """Yield what is decided, batch by batch; the table has the groups that the rule needs."""
     columns = model.rule_.columns
     for X, more in feature_batches(model, path, by=columns):
-        yield model.decide(X, by=rule_groups(model, more) if columns else None)
+        by = rule_groups(model, more) if columns else None
+        yield model.decide(X, by, defer_odd=defer_odd, allow_missing=allow_missing)
 
 
 def rule_groups(model: Any, frame: pd.DataFrame) -> dict[str, NDArray[Any]]:
@@ -93,6 +97,28 @@ def rule_groups(model: Any, frame: pd.DataFrame) -> dict[str, NDArray[Any]]:
         spelled = dict(zip(label_texts(known).tolist() if known else (), known, strict=True))
         found[name] = np.array([spelled.get(text, text) for text in texts], dtype=object)
     return found
+
+
+def compare_source(model: Any, path: Path, level: float, group: str, seed: int) -> SourceTest:
+    """Compare the rows of a table with the source that a model was certified on."""
+    from reliablenet.monitor.drift import NewRows, source_test
+
+    if group:  # one row of each group is drawn, so that all must be known
+        parts = list(feature_batches(model, path, [group]))
+        names = group_names(pd.concat([columns for _, columns in parts])[group], group)
+        rows = [X for X, _ in parts]
+        frame = isinstance(rows[0], pd.DataFrame)
+        X = pd.concat(rows) if frame else np.concatenate(rows)
+        return source_test(model, X, level=level, groups=names, random_state=seed)
+    if model.grouped_:
+        raise InvalidDataError(
+            "The certificate of this model counts groups, one row of each. Say which column names them: "
+            "--group COLUMN."
+        )
+    new = NewRows(model)
+    for X, _ in feature_batches(model, path):
+        new.add(X)
+    return new.test(level, seed)
 
 
 class FreshRows:

@@ -20,11 +20,12 @@ from reliablenet.errors import (
     LabelWarning,
     LeakWarning,
     NotCertifiedWarning,
+    OddInputWarning,
     ReliableNetError,
     ReuseWarning,
 )
 
-OUR_BUG, USAGE, REFUSED, NO_DATA = 1, 2, 3, 5
+OUR_BUG, USAGE, REFUSED, ALARM, NO_DATA = 1, 2, 3, 4, 5
 NOTES: tuple[type[Warning], ...] = (
     ColumnWarning,
     ConstraintWarning,
@@ -35,7 +36,8 @@ NOTES: tuple[type[Warning], ...] = (
 RESULTS: tuple[type[Warning], ...] = (
     EmptyCertificateWarning,
     NotCertifiedWarning,
-)  # verdicts say it already
+    OddInputWarning,
+)  # commands say it already
 
 
 class Commands(TyperGroup):

@@ -35,7 +35,7 @@ from reliablenet.methods.inputs import (
     warn_of_copies,
     warn_of_pipeline,
 )
-from reliablenet.methods.layers import layers
+from reliablenet.methods.layers import find_source, layers
 from reliablenet.methods.ledger import count_uses
 from reliablenet.methods.promised import (
     Columns,
@@ -46,6 +46,8 @@ from reliablenet.methods.promised import (
 )
 from reliablenet.methods.seen import SeenRows, check_fresh, fingerprint, model_hashes, see_folds
 from reliablenet.methods.targets import LABELS, Target, find_classes
+from reliablenet.metrics import Breakdown
+from reliablenet.metrics.cells import learn_cuts
 from reliablenet.modelfile import save_layers
 from reliablenet.tables.fold_sizes import fold_counts
 from reliablenet.tables.folds import Fold
@@ -65,6 +67,9 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
         opened; NaN where there was no selection fold.
     evidence_ : Evidence
         Score, prediction and truth of each row of the certification fold, without its features.
+    source_ : Source or None
+        Profile of the training rows and counts of the certification rows, by which new rows are told
+        from them; None where there is none.
     fingerprint_ : str
         SHA-256 of all rows and labels given to `fit`.
     seen_ : SeenRows or None
@@ -152,6 +157,7 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
         seed = int(random.randint(2**31 - 1))
         self._reached = "training"
         self._fit_folds(folds.train, folds.selection, seed, keep_selection=keep)
+        self.source_ = find_source(self, folds)
         self._fix_rule(cut, self.fingerprint_ if certification is None else "", held_by)
         return self
 
@@ -193,6 +199,9 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
             found = held.judge_promise(self.promise, self.rho, chosen, classes)
         self.evidence_ = Evidence.of(rows, cut.numbers)
         self._adopt(found)
+        known = folds.train.X if len(folds.train) else folds.certification.X
+        cuts = learn_cuts(known)  # of other rows than those counted, where there are any
+        self._fold_breakdown = self._count_cells(rows, folds.certification.X, cuts)
         warn_of_verdict(type(self).__name__, found, self.threshold_)
 
     def _adopt(self, certificate: Certificate | RuleCertificate) -> None:
@@ -316,6 +325,7 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
             "n_features": getattr(self, "n_features_in_", None),
             "feature_names": None if names is None else [str(name) for name in names],
             "selection_threshold": str(self.selection_threshold_),  # may be inf, which JSON lacks
+            "breakdown": None if self._fold_breakdown is None else self._fold_breakdown.to_dict(),
             "temperature": None,  # of a rule that has none; the format wants an entry
         }
 
@@ -325,6 +335,8 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
             self.n_features_in_ = learned["n_features"]
         if learned["feature_names"] is not None:
             self.feature_names_in_ = np.array(learned["feature_names"], dtype=object)
+        if learned.get("breakdown") is not None:  # files of 0.1 have none
+            self._fold_breakdown = Breakdown.from_dict(learned["breakdown"])
         self.selection_threshold_ = float(learned["selection_threshold"])
         self.threshold_ = math.inf
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,14 +13,23 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from reliablenet._checks import check_fraction, check_seed, parameter_error
+from reliablenet._warn import warn_user
 from reliablenet.certificate import Certificate, Promise, Rule, RuleCertificate
 from reliablenet.certificate.scored import ScoredRows, proba_rows, top_entries
-from reliablenet.methods.held_out import HeldOut
+from reliablenet.errors import OddInputWarning
+from reliablenet.methods.held_out import Evidence, HeldOut
 from reliablenet.methods.inputs import check_labels
+from reliablenet.methods.layers import find_encoder
 from reliablenet.methods.promised import Columns, group_columns, rule_of
 from reliablenet.methods.seen import SeenRows, model_hashes
 from reliablenet.methods.targets import Target
-from reliablenet.metrics import Evaluation, evaluate
+from reliablenet.metrics import Breakdown, Evaluation, evaluate
+from reliablenet.metrics.breakdowns import count_cells
+from reliablenet.metrics.cells import Cut, learn_cuts
+from reliablenet.tables.odd_rows import find_oddities, with_codes
+from reliablenet.tables.oddities import Oddities
+from reliablenet.tables.profile import InputProfile
+from reliablenet.tables.source import Source
 
 
 @dataclass(frozen=True)
@@ -33,14 +43,22 @@ class Decisions:
     confidence : array of shape (n,)
         The score that was compared with the threshold.
     accepted : boolean array of shape (n,)
+    oddities : Oddities or None
+        What does not look like the rows that the model was trained on; ``oddities.odd`` says which rows.
     """
 
     label: NDArray[Any]
     confidence: NDArray[np.float64]
     accepted: NDArray[np.bool_]
+    oddities: Oddities | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.label)
+
+    @property
+    def odd(self) -> NDArray[np.bool_]:
+        """Which rows are unlike those that the model was trained on."""
+        return np.zeros(len(self), bool) if self.oddities is None else self.oddities.odd
 
     def to_frame(self, index: Any = None) -> pd.DataFrame:
         """Return the decisions as a data frame, one row each."""
@@ -74,7 +92,10 @@ class DecidingMixin(ABC):
     promise: Promise | None
     threshold_: float
     certificate_: Certificate | RuleCertificate
+    evidence_: Evidence
     seen_: SeenRows | None = None
+    source_: Source | None = None
+    _fold_breakdown: Breakdown | None = None  # by columns, where they were counted
 
     @property
     @abstractmethod
@@ -94,9 +115,18 @@ class DecidingMixin(ABC):
         """Whether the certificate counts one row of each group."""
         return self.certificate_.unit == "group"
 
+    @property
+    def profile_(self) -> InputProfile | None:
+        """What the training rows looked like; None in files of 0.1 and where rows have no columns."""
+        return None if self.source_ is None else self.source_.profile
+
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable class of each row, accepted or not."""
-        return self._labels_of(self._checked_outputs(X))
+        """Return the most probable class of each row, accepted or not.
+
+        An `OddInputWarning` says what does not look like the training rows.
+        """
+        outputs, _ = self._watched_outputs(X, ())
+        return self._labels_of(outputs)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return class probabilities of shape (n, K), columns in the order of ``classes_``."""
@@ -115,8 +145,18 @@ class DecidingMixin(ABC):
         """Tell for each row whether to act on the prediction; ``by`` as for `decide`."""
         return self.decide(X, by).accepted
 
-    def decide(self, X: Any, by: Any = None) -> Decisions:
+    def decide(
+        self,
+        X: Any,
+        by: Any = None,
+        *,
+        defer_odd: bool = False,
+        allow_missing: Collection[Any] = (),
+    ) -> Decisions:
         """Return label, confidence and accepted for each row.
+
+        An `OddInputWarning` says what does not look like the rows that the model was trained on, where
+        that is a whole column or more than 1 % of the rows; ``oddities`` of the result has all.
 
         Parameters
         ----------
@@ -124,16 +164,27 @@ class DecidingMixin(ABC):
         by : array-like of shape (n,), or mapping or data frame of columns, optional
             Group of each row, where the rule depends on it; by default the column of X. Groups that
             were not certified, or are missing, are deferred.
+        defer_odd : bool
+            Also defer rows that hold a category that training hardly saw, a number far outside, or a gap
+            where it had none. That is decided row by row, and acts on fewer rows, never on more:
+            "acted and wrong" stays within alpha. A promise about the rows acted on alone,
+            P(wrong | acted), is not covered by this.
+        allow_missing : collection of str or int
+            Columns that may be missing in every row though they never were in training; others are
+            refused then.
 
         Returns
         -------
         Decisions
         """
-        outputs = self._checked_outputs(X)
+        outputs, oddities = self._watched_outputs(X, allow_missing)
         score = outputs.acceptance()
         labels = self._labels_of(outputs)
         groups = self._groups(X, by, "decide") if self._by_rule else None
-        return Decisions(labels, score, self._accepted(score, labels, groups))
+        accepted = self._accepted(score, labels, groups)
+        if defer_odd:
+            accepted = accepted & ~oddities.odd
+        return Decisions(labels, score, accepted, oddities)
 
     def score_rows(self, X: Any, y: Any, by: Any = None) -> ScoredRows:
         """Return score and verdict of each row, as certificates, metrics and curves take them.
@@ -243,6 +294,47 @@ class DecidingMixin(ABC):
             random_state=random_state,
         )
 
+    def breakdown(self, X: Any, y: Any, *, by: Any = None, level: float = 0.95) -> Breakdown:
+        """Count who bears the mistakes of the fitted rule on labelled rows.
+
+        By true class, by predicted class and by each column of X, with intervals that hold all at once;
+        no promise is made about any part. ``breakdown_`` is that of the certification fold.
+
+        Parameters
+        ----------
+        X, y
+            Rows and labels.
+        by : data frame, or mapping of names to columns, optional
+            Break down by these columns instead of those of X.
+        level : float in (0, 1)
+
+        Returns
+        -------
+        Breakdown
+        """
+        rows = self.score_rows(X, y)
+        known = {} if self._fold_breakdown is None else self._fold_breakdown.cuts
+        cuts = learn_cuts(by) if by is not None else known or learn_cuts(X)
+        return self._count_cells(rows, X if by is None else by, cuts, level)
+
+    @property
+    def breakdown_(self) -> Breakdown:
+        """Who bears the mistakes on the certification fold: counts of cells, without its rows.
+
+        By class alone where the columns were not counted for this rule.
+        """
+        kept, rows = self._fold_breakdown, self.evidence_.scored()
+        by_class = self._count_cells(rows, None, {})
+        return by_class if kept is None or kept.whole != by_class.whole else kept
+
+    def _count_cells(
+        self, rows: ScoredRows, table: Any, cuts: Mapping[str, Cut], level: float = 0.95
+    ) -> Breakdown:
+        names = getattr(self, "classes_", None)
+        classes = None if names is None else names.tolist()
+        accepted = self.accept_rows(rows)
+        return count_cells(rows, accepted, table, cuts, classes=classes, level=level)
+
     def accept_rows(self, rows: ScoredRows) -> NDArray[np.bool_]:
         """Tell which scored rows are accepted."""
         labels = None
@@ -270,6 +362,19 @@ class DecidingMixin(ABC):
     def _labels_of(self, outputs: Outputs) -> NDArray[Any]:
         labels: NDArray[Any] = self.classes_[top_entries(outputs.proba)[1]]
         return labels
+
+    def _watched_outputs(self, X: Any, allow_missing: Collection[Any]) -> tuple[Outputs, Oddities]:
+        """Return the outputs of rows, and what is odd about them, with a warning."""
+        check_is_fitted(self)
+        rows = self._check_rows(X, reset=False)
+        if find_encoder(self) is not None:
+            rows = with_codes(self.profile_, rows)
+        outputs = self._outputs(rows)  # what it cannot read it complains of itself
+        oddities = find_oddities(self.profile_, rows)
+        oddities.refuse_empty(allow_missing)
+        if oddities.notable:
+            warn_user(str(oddities), OddInputWarning)
+        return outputs, oddities
 
     def _checked_outputs(self, X: Any) -> Outputs:
         check_is_fitted(self)

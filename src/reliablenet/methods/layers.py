@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from reliablenet.tables.folds import Folds
+from reliablenet.tables.source import Source, count_rows
 from reliablenet.tables.tabular import TabularEncoder
 
 
@@ -24,3 +26,20 @@ def find_encoder(model: Any) -> TabularEncoder | None:
     steps = getattr(core, "steps", None)  # of a pipeline
     encoder = steps[0][1] if steps else getattr(core, "encoder_", None)
     return encoder if isinstance(encoder, TabularEncoder) else None
+
+
+def find_source(model: Any, folds: Folds) -> Source:
+    """Describe the rows that trained a model, and count those that certify it.
+
+    Around a model of ours that was fitted before, its own profile stays in force; around a foreign one
+    the selection rows stand for those that trained it, or half of the certification rows.
+    """
+    encoder = find_encoder(model)
+    unused = () if encoder is None else encoder.dropped_
+    train, held = folds.train.X, folds.certification.X
+    known = next((m.profile_ for m in layers(model) if getattr(m, "profile_", None)), None)
+    if len(folds.train) == 0 and known is not None:
+        return Source(known, count_rows(known, held))
+    if len(folds.train) == 0 and len(folds.selection):
+        train = folds.selection.X
+    return Source.of(train, held, unused)

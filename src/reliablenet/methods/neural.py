@@ -244,6 +244,7 @@ class NeuralClassifier(SelectiveClassifier):
         prints = [_fingerprint(part) for part in (rows, chosen, held)]
         self.fingerprint_ = hashlib.sha256(" ".join(prints).encode()).hexdigest()
         seed = int(random.randint(2**31 - 1))
+        self.source_ = None  # rows that are read batch by batch are not described
         self._fit_folds(rows, chosen, seed, keep_selection=True)
         self._fix_rule(FitFolds(folds, np.full(len(folds.certification), -1), "row"), "")
         return self

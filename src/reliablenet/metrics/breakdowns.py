@@ -27,6 +27,7 @@ from reliablenet.metrics.cells import Cut, as_columns, learn_cuts
 
 TRUE, PREDICTED = "true class", "predicted class"
 RATES = ("jcw", "error_accepted", "coverage")
+MOST_CLASSES = 1000
 FORMAT = "reliablenet-breakdown/1"
 
 
@@ -304,6 +305,8 @@ def count_cells(
         if labels is None:
             continue
         codes, distinct = pd.factorize(labels, sort=True)
+        if len(distinct) > MOST_CLASSES:  # a quantity
+            continue
         cells += _cells(
             column, [_class_name(k, classes) for k in distinct], codes, accepted, errors
         )

@@ -24,6 +24,7 @@ FEW_NUMBERS = 6  # so many different numbers are values and not a scale
 FEW_YEARS = 3  # dates of fewer years are cut by quarter
 PARTS = 4  # of a scale
 MOST_COLUMNS = 100  # of a table; pixels of an image are no columns that anyone is compared by
+MOST_ROWS = 100_000  # that a cut is learned from
 MISSING, OTHER = "missing", "other"
 ISO_DATE = r"\d{4}-\d{2}-\d{2}([T ].*)?"
 
@@ -143,7 +144,9 @@ def learn_cuts(table: Any) -> dict[str, Cut]:
     dict of str to Cut
     """
     columns = as_columns(table)
-    found = {name: learn_cut(column) for name, column in columns.items()}
+    found = {
+        name: learn_cut(as_column(c)[:: 1 + len(c) // MOST_ROWS]) for name, c in columns.items()
+    }
     return {name: cut for name, cut in found.items() if cut is not None}
 
 
@@ -153,11 +156,10 @@ def as_columns(table: Any) -> dict[str, Any]:
         return {}
     if isinstance(table, Mapping):
         return {str(name): column for name, column in table.items()}
+    if isinstance(table, np.ndarray) and table.ndim == 2:
+        table = pd.DataFrame(table)
     if not isinstance(table, pd.DataFrame):
-        array = as_array(table, "by")
-        if array.ndim != 2:
-            return {}
-        table = pd.DataFrame(array)
+        return {}
     if table.shape[1] > MOST_COLUMNS:
         return {}
     return {str(name): table.iloc[:, place] for place, name in enumerate(table.columns)}

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from reliablenet.certificate import Certificate, RuleCertificate
 from reliablenet.errors import InvalidParameterError, ModelFileError
 from reliablenet.modelfile.network import NetworkParts
+from reliablenet.tables.source import Source
 
 Kind = Literal["network", "rule"]
 Class = TypeVar("Class", bound=type[Any])
@@ -39,12 +40,15 @@ class StoredMethod(Protocol):
         Row by row, what the certificate counts.
     seen_ : record or None
         Rows that the method has seen; None where they cannot be compared.
+    source_ : Source or None
+        What is known of the rows that it was made from, in counts.
     fingerprint_ : str
     """
 
     classes_: NDArray[Any]
     certificate_: Certificate | RuleCertificate
     fingerprint_: str
+    source_: Source | None
 
     @property
     def evidence_(self) -> Bytes: ...  # noqa: D102

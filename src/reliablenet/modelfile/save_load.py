@@ -36,14 +36,19 @@ from reliablenet.modelfile.registry import (
     kind_of,
     known_names,
 )
+from reliablenet.tables.source import Source
 
 CERTIFICATE, EVIDENCE, ESTIMATOR = "certificate.json", "evidence.safetensors", "estimator.skops"
 SEEN = "rows.safetensors"  # where rows can be compared, and never in files of 0.1
+SOURCE = "source.json"  # where rows have columns to describe, and never in files of 0.1
 COMMON_MEMBERS = (MANIFEST, CERTIFICATE, EVIDENCE)
 NETWORK_MEMBERS = (*COMMON_MEMBERS, "weights.safetensors", "preprocessing.json", "history.json")
 ESTIMATOR_MEMBERS = (*COMMON_MEMBERS, ESTIMATOR)
 MEMBERS = [
-    (*members, *more) for members in (NETWORK_MEMBERS, ESTIMATOR_MEMBERS) for more in ((SEEN,), ())
+    (*members, *seen, *source)
+    for members in (NETWORK_MEMBERS, ESTIMATOR_MEMBERS)
+    for seen in ((SEEN,), ())
+    for source in ((SOURCE,), ())
 ]
 
 
@@ -76,6 +81,8 @@ def save_layers(layers: Iterable[Any], path: str | Path) -> Path:
     }
     if model.seen_ is not None:
         members[SEEN] = model.seen_.to_bytes()
+    if model.source_ is not None:
+        members[SOURCE] = model.source_.to_bytes()
     manifest: dict[str, Any] = {
         "format": FORMAT,
         "versions": versions(),
@@ -183,5 +190,6 @@ def _restore(
     ):  # files of 0.1 said so beside the certificate
         certificate = replace(certificate, unit="group")
     model._restore_proof(certificate, members[EVIDENCE], members.get(SEEN))
+    model.source_ = Source.from_bytes(members[SOURCE]) if SOURCE in members else None
     model.fingerprint_ = str(manifest["fingerprint"])
     return cast(StoredMethod, model)

@@ -1,0 +1,238 @@
+"""What is odd in new rows, against the profile of those that a model was trained on.
+
+Whether a row is odd depends on that row alone. What is said of a whole column (empty, constant, another unit, another
+type) needs several rows and marks none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from reliablenet.tables.oddities import Oddities, Oddity, What, some_values
+from reliablenet.tables.profile import (
+    FEW,
+    ColumnProfile,
+    InputProfile,
+    as_numbers,
+    image_columns,
+    kind_of,
+)
+from reliablenet.tables.tabular import text_codes
+from reliablenet.tables.units import CHANCE, changed_factor
+
+SAMPLED = 250  # rows that are looked at for a change of unit
+MANY = 1000  # rows from which on it pays to read texts once for all
+CACHED = 256  # rows taken together, so that they stay in the cache
+EXAMPLES = 3
+
+
+def find_oddities(profile: InputProfile | None, X: Any) -> Oddities:
+    """Compare rows with the profile of training rows.
+
+    Parameters
+    ----------
+    profile : InputProfile or None
+        None finds nothing.
+    X : data frame or array
+        Rows as the model takes them.
+
+    Returns
+    -------
+    Oddities
+    """
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    nothing = np.zeros(n, bool)
+    if profile is None:
+        return Oddities(nothing, profiled=False)
+    if (
+        isinstance(X, np.ndarray)
+        and X.dtype.kind in "fiub"
+        and X.ndim > 1
+        and profile.layout != "frame"
+    ):
+        matrix = image_columns(X) if X.ndim > 2 else X
+        numbers = all(column.kind == "number" for column in profile.columns)
+        if numbers and max(int(column.name) for column in profile.columns) < matrix.shape[1]:
+            return _Search(n).look_at_matrix(profile, matrix).result()
+    table = profile.table(X)
+    if table is None:
+        return Oddities(nothing, profiled=False)
+    search = _Search(n)
+    for column in profile.columns:
+        search.look_at(column, table[column.name])
+    return search.result()
+
+
+def with_codes(profile: InputProfile | None, X: Any) -> Any:
+    """Return a long frame with its texts as categories, so that they are read once and not twice.
+
+    For an encoder of ours they are the same rows.
+    """
+    if profile is None or not isinstance(X, pd.DataFrame) or len(X) < MANY:
+        return X
+    coded: dict[Any, Any] = {}
+    for column in profile.columns:
+        values = X[column.name] if column.kind == "category" and column.name in X.columns else None
+        if values is not None and not isinstance(values.dtype, pd.CategoricalDtype):
+            codes, texts = text_codes(values)
+            coded[column.name] = pd.Categorical.from_codes(codes, pd.Index(texts, dtype=object))
+    if not coded:
+        return X
+    X = X.copy(deep=False)
+    for name, texts_read in coded.items():
+        X[name] = texts_read
+    return X
+
+
+@dataclass(eq=False)
+class _Search:
+    """Rows being looked at, column by column."""
+
+    n: int
+    found: list[Oddity] = field(default_factory=list)
+    odd: NDArray[np.bool_] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.odd = np.zeros(self.n, bool)
+
+    def result(self) -> Oddities:
+        return Oddities(self.odd, tuple(self.found))
+
+    def look_at_matrix(self, profile: InputProfile, X: NDArray[Any]) -> _Search:
+        """Look at an array of numbers: at single values only in columns where some is out of bounds."""
+        columns = profile.columns
+        places = [int(column.name) for column in columns]
+        lows, highs = np.array([column.fences for column in columns]).T
+        if places != list(range(X.shape[1])):
+            X = X[:, places]
+        least, most = X[0].copy(), X[0].copy()
+        for start in range(0, self.n, CACHED):
+            rows = X[start : start + CACHED]
+            np.minimum(least, rows.min(axis=0), out=least)
+            np.maximum(most, rows.max(axis=0), out=most)
+        fits = (least >= lows) & (most <= highs)  # NaN fails every comparison
+        for place in np.flatnonzero(~fits):
+            self._look_at_numbers(columns[place], X[:, place].astype(np.float64))
+        if self.n > 1:
+            sample = X[:: -(-self.n // SAMPLED)].astype(np.float64)
+            quartiles = np.array([column.quartiles for column in columns])
+            with np.errstate(invalid="ignore"):
+                medians = np.median(sample, axis=0)
+            moved = ~((medians >= quartiles[:, 0]) & (medians <= quartiles[:, 2]))
+            for place in np.flatnonzero(moved | (least == most)):
+                self._look_at_whole(columns[place], X[:, place].astype(np.float64))
+        return self
+
+    def look_at(self, column: ColumnProfile, values: pd.Series[Any]) -> None:
+        """Look at a column of a frame."""
+        if column.kind == "number":
+            if values.dtype.kind not in "biuf" and values.notna().any():
+                text = f"{_KINDS[kind_of(values)]} where training had numbers"
+                if kind_of(values) != "number":
+                    self._add(column, "type", text, self.n)
+            numbers = as_numbers(values)
+            low, high = column.fences
+            # NaN fails every comparison
+            if not (numbers.min() >= low and numbers.max() <= high):
+                self._look_at_numbers(column, numbers)
+                self.odd |= (
+                    np.isnan(numbers) & values.notna().to_numpy()
+                )  # texts that are no numbers
+            if self.n > 1:
+                self._look_at_whole(column, numbers)
+        elif column.kind == "category":
+            self._look_at_texts(column, values)
+        else:
+            self._look_at_missing(column, values.isna().to_numpy())
+            if column.kind == "date" and kind_of(values) != "date" and values.notna().any():
+                self._add(
+                    column, "type", f"{_KINDS[kind_of(values)]} where training had dates", self.n
+                )
+
+    def _look_at_numbers(self, column: ColumnProfile, numbers: NDArray[np.float64]) -> None:
+        self._look_at_missing(column, np.isnan(numbers))
+        low, high = column.fences
+        outside = (numbers < low) | (numbers > high)
+        if count := int(outside.sum()):
+            self.odd |= outside
+            such = _listed(numbers[outside][:EXAMPLES], "{:.6g}")
+            text = f"{some_values(count)} far outside {low:,g} to {high:,g}, such as {such}"
+            self._add(column, "outside", text, count)
+
+    def _look_at_texts(self, column: ColumnProfile, values: pd.Series[Any]) -> None:
+        try:
+            codes, texts = text_codes(values)
+        except TypeError:
+            self._add(column, "type", "values that cannot be compared, such as lists", self.n)
+            self.odd[:] = True
+            return
+        if kind_of(values) != "category" and (codes >= 0).any():
+            text = f"{_KINDS[kind_of(values)]} where training had categories"
+            self._add(column, "type", text, self.n)
+        present = np.bincount(codes + 1, minlength=len(texts) + 1)
+        if present[0]:
+            self._look_at_missing(column, codes < 0)
+        known = set(column.levels)
+        new = [
+            place for place, text in enumerate(texts) if text not in known and present[place + 1]
+        ]
+        if new and column.closed:
+            strange = np.zeros(len(texts) + 1, bool)
+            strange[new] = True
+            rows = strange[codes]  # code -1, a missing value, finds the last entry
+            count = int(rows.sum())
+            self.odd |= rows
+            such = _listed([texts[place] for place in new[:EXAMPLES]], "{!r}")
+            text = f"{some_values(count)} that fewer than {FEW} training rows had, such as {such}"
+            self._add(column, "unseen", text, count)
+        if self.n > 1 and int(present[1:].max(initial=0)) == self.n:
+            self._look_at_constant(column, self.n)
+
+    def _look_at_missing(self, column: ColumnProfile, missing: NDArray[np.bool_]) -> None:
+        count = int(missing.sum())
+        if count == 0 or column.counts[0]:
+            if count == self.n > 1 and column.missing ** (self.n - 1) < CHANCE:
+                share = f"{column.missing:.0%}" if column.missing >= 0.01 else "under 1%"
+                text = f"missing in every row, in training in {share}"
+                self._add(column, "constant", text, self.n)
+            return
+        self.odd |= missing
+        if count == self.n > 1:
+            self._add(column, "empty", "missing in every row, and in training in none", count)
+        else:
+            text = f"{some_values(count)} missing, and in training none"
+            self._add(column, "missing", text, count)
+
+    def _look_at_whole(self, column: ColumnProfile, numbers: NDArray[np.float64]) -> None:
+        """Tell whether a column of numbers became constant, or came in another unit."""
+        sample = numbers[:: -(-self.n // SAMPLED)]
+        sample = sample[sample == sample]  # missing ones left out
+        if len(sample) < 2:
+            return
+        if (sample == sample[0]).all():
+            if (numbers == sample[0]).all():
+                self._look_at_constant(column, self.n)
+        elif factor := changed_factor(column, sample):
+            self._add(column, "factor", factor, self.n)
+
+    def _look_at_constant(self, column: ColumnProfile, looked_at: int) -> None:
+        if column.commonest < 1.0 and column.commonest ** (looked_at - 1) < CHANCE:
+            self._add(
+                column, "constant", "the same value in every row, in training it varied", self.n
+            )
+
+    def _add(self, column: ColumnProfile, what: What, detail: str, rows: int) -> None:
+        self.found.append(Oddity(column.name, what, rows, detail))
+
+
+_KINDS = {"number": "numbers", "category": "text", "date": "dates", "text": "text"}
+
+
+def _listed(examples: Iterable[Any], form: str) -> str:
+    return ", ".join(form.format(one) for one in examples)

@@ -1,0 +1,162 @@
+"""What is odd in new rows: the record, and the few lines that it is told in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reliablenet.errors import InvalidDataError
+
+SHOWN = 6
+RARE = 0.01  # a longer tail than training showed is no news
+
+What = Literal["unseen", "outside", "missing", "empty", "constant", "factor", "type"]
+OF_ROWS: tuple[What, ...] = ("unseen", "outside", "missing")
+
+
+@dataclass(frozen=True)
+class Oddity:
+    """One thing that is odd about one column.
+
+    Attributes
+    ----------
+    column : str or int
+    what : {"unseen", "outside", "missing", "empty", "constant", "factor", "type"}
+        The first three are of single rows, the others of the column as a whole.
+    rows : int
+        In how many rows; of a whole column: how many rows were looked at.
+    detail : str
+        What came, and what would have been usual.
+    """
+
+    column: str | int
+    what: What
+    rows: int
+    detail: str
+
+
+@dataclass(frozen=True, eq=False)
+class Oddities:
+    """What is odd in some rows.
+
+    Attributes
+    ----------
+    odd : boolean array of shape (n,)
+        Rows with an unseen category, a number far outside, or a value missing that never was.
+    found : tuple of Oddity
+    profiled : bool
+        False where the model has no profile, or the rows cannot be compared with it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from reliablenet.tables.odd_rows import find_oddities
+    >>> from reliablenet.tables.describing import describe_rows
+    >>> ages, jobs = [20 + i % 50 for i in range(200)], ["clerk", "cook"] * 100
+    >>> profile = describe_rows(pd.DataFrame({"age": ages, "job": jobs}))
+    >>> new = pd.DataFrame({"age": [33, 420, 41], "job": ["cook", "clerk", "pilot"]})
+    >>> seen = find_oddities(profile, new)
+    >>> seen.odd.tolist()
+    [False, True, True]
+    >>> print(seen)
+    2 of 3 rows are odd, measured by the rows that the model was trained on:
+      age: 1 value far outside 0 to 100, such as 420
+      job: 1 value that fewer than 5 training rows had, such as 'pilot'
+    """
+
+    odd: NDArray[np.bool_]
+    found: tuple[Oddity, ...] = ()
+    profiled: bool = True
+
+    def __len__(self) -> int:
+        return len(self.odd)
+
+    def __bool__(self) -> bool:
+        return bool(self.found)
+
+    def __str__(self) -> str:
+        count = int(self.odd.sum())
+        verb = "row is" if len(self) == 1 else "rows are"
+        lines = [
+            f"{count:,} of {len(self):,} {verb} odd, measured by the rows that the model was trained on:"
+        ]
+        ordered = sorted(self.found, key=lambda one: (one.what in OF_ROWS, -one.rows))
+        lines += [f"  {one.column}: {one.detail}" for one in ordered[:SHOWN]]
+        if len(ordered) > SHOWN:
+            more = len({one.column for one in ordered[SHOWN:]})
+            lines.append(f"  and something in {more} more column{'s' * (more > 1)}")
+        return "\n".join(lines)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Oddities):
+            return NotImplemented
+        same = (self.found, self.profiled) == (other.found, other.profiled)
+        return same and np.array_equal(self.odd, other.odd)
+
+    @property
+    def notable(self) -> bool:
+        """Whether to warn: something is odd about a whole column, or about more than 1 % of the rows."""
+        whole = any(one.what not in OF_ROWS for one in self.found)
+        return whole or bool(self.odd.sum() > RARE * len(self))
+
+    @property
+    def empty(self) -> list[str | int]:
+        """Columns that are wholly missing and never were in training."""
+        return [one.column for one in self.found if one.what == "empty"]
+
+    def refuse_empty(self, allowed: Collection[Any] = ()) -> None:
+        """Raise if a column is wholly missing that never was, unless it is allowed by name."""
+        names = {str(name) for name in allowed}
+        gone = [name for name in self.empty if str(name) not in names]
+        if gone:
+            which = f"Column {gone[0]!r} is" if len(gone) == 1 else f"Columns {gone[:10]} are"
+            raise InvalidDataError(
+                f"{which} missing in all {len(self):,} rows, and never was in a row that the model was "
+                "trained on: its certificate says nothing about such rows. Bring the values, or name "
+                f"it in `allow_missing`: [{gone[0]!r}]."
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return counts and columns as JSON can hold them."""
+        found = [vars(one) for one in self.found]
+        return {
+            "profiled": self.profiled,
+            "rows": len(self),
+            "odd": int(self.odd.sum()),
+            "found": found,
+        }
+
+    @classmethod
+    def joined(cls, batches: Iterable[Oddities | None]) -> Oddities:
+        """Return what is odd in several batches, a line for each column and kind."""
+        parts = [part for part in batches if part is not None]
+        first: dict[tuple[Any, Any], Oddity] = {}
+        rows: dict[tuple[Any, Any], int] = {}
+        for one in (one for part in parts for one in part.found):
+            key = (one.column, one.what)
+            first.setdefault(key, one)
+            rows[key] = rows.get(key, 0) + one.rows
+        found = tuple(
+            Oddity(one.column, one.what, rows[key], _recount(one, rows[key]))
+            for key, one in first.items()
+        )
+        odd = np.concatenate([part.odd for part in parts]) if parts else np.zeros(0, bool)
+        return cls(odd, found, all(part.profiled for part in parts))
+
+
+def some_values(count: int) -> str:
+    """Return how many values there are, in words."""
+    return f"{count:,} value{'s' * (count > 1)}"
+
+
+def _recount(one: Oddity, rows: int) -> str:
+    """Return the detail with the count of all batches."""
+    return (
+        one.detail.replace(some_values(one.rows), some_values(rows), 1)
+        if one.what in OF_ROWS
+        else one.detail
+    )

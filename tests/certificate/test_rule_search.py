@@ -1,0 +1,342 @@
+"""Rules against a brute-force oracle: every threshold tried, with scipy's binomial tail for the test."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from scipy.stats import binom
+
+from reliablenet import Promise, certified_rule, certified_threshold
+from reliablenet.certificate.cost import hoeffding_bentkus_p
+from reliablenet.certificate.rule_plan import plan_rule
+from reliablenet.certificate.rule_search import certified_rule_batches
+from reliablenet.certificate.scored import ScoredRows, score_rows
+from reliablenet.errors import InvalidDataError, LabelWarning
+
+ALPHA, RHO = 0.1, 0.1
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def draw(seed: int, n: int = 300, classes: int = 2, decimals: int = 2):
+    """Return probabilities with many ties, labels that they predict well or badly, and groups."""
+    rng = np.random.default_rng(seed)
+    proba = rng.dirichlet(np.full(classes, rng.uniform(0.3, 1.0)), n).round(decimals)
+    proba[:, 0] += 1.0 - proba.sum(axis=1)
+    proba = np.abs(proba) / np.abs(proba).sum(axis=1, keepdims=True)
+    y = np.where(
+        rng.random(n) < rng.uniform(0.1, 0.6), rng.integers(0, classes, n), proba.argmax(1)
+    )
+    return proba, y, rng.choice(["A", "B", "C"], n, p=[0.6, 0.3, 0.1])
+
+
+def best_accept(score, counted, n, level, alpha=ALPHA):
+    """Return which rows the most permissive threshold accepts whose count the binomial tail allows."""
+    found = np.zeros(len(score), bool)
+    for threshold in np.unique(score)[::-1]:
+        accepted = score >= threshold
+        if binom.cdf(np.count_nonzero(accepted & counted), n, alpha) > level:
+            return found
+        found = accepted
+    return found
+
+
+def share_by_hand(populations, rho=RHO, alpha=ALPHA):
+    """Return the level of each: testable ones share, those that accept all pass their share on."""
+    sizes = sorted((n for _, _, n in populations.values()), reverse=True)
+    tested = max(
+        (m for m in range(1, len(sizes) + 1) if (1 - alpha) ** sizes[m - 1] <= rho / m), default=0
+    )
+    most = sizes[tested - 1] if tested else math.inf
+    names = [name for name, (_, _, n) in populations.items() if n >= most][:tested]
+    done = 0
+    while True:
+        level = rho / max(tested - done, 1)
+        finished = sum(best_accept(*populations[name], level).all() for name in names)
+        if finished <= done:
+            return names, level
+        done = finished
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS)
+def test_overall_is_the_certified_threshold(seed):
+    proba, y, _ = draw(seed)
+    found = certified_rule(proba, y, Promise.overall(ALPHA), RHO)
+    one = certified_threshold(proba, y, ALPHA, RHO)
+    assert found.rule.thresholds == {"all": one.threshold}
+    assert (found.errors, found.accepted, found.certified) == (
+        one.errors,
+        one.accepted,
+        one.certified,
+    )
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS)
+def test_groups_get_the_thresholds_that_the_binomial_tail_allows(seed):
+    proba, y, by = draw(seed)
+    score, wrong = proba.max(1), proba.argmax(1) != y
+    found = certified_rule(proba, y, Promise.by_group(ALPHA), RHO, by=by)
+    populations = {
+        g: (score[by == g], wrong[by == g], int((by == g).sum())) for g in np.unique(by).tolist()
+    }
+    tested, level = share_by_hand(populations)
+    expected = np.zeros(len(y), bool)
+    for name in tested:
+        expected[by == name] = best_accept(*populations[name], level)
+    np.testing.assert_array_equal(found.rule.accept(proba, by=by), expected)
+    parts = {part.name.removeprefix("group="): part for part in found.parts}
+    for name, (*_, n) in populations.items():
+        own = expected & (by == name)
+        assert (parts[name].n, parts[name].accepted) == (n, own.sum())
+        assert parts[name].errors == (own & wrong).sum()
+        if name in tested:
+            assert parts[name].rho == pytest.approx(level)
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS, st.sampled_from(["group", "class"]))
+def test_one_threshold_for_all_is_the_strictest_of_each(seed, kind):
+    proba, y, by = draw(seed, classes=3)
+    score, wrong = proba.max(1), proba.argmax(1) != y
+    promise = Promise.by_group(ALPHA, common=True) if kind == "group" else Promise.by_class(ALPHA)
+    found = certified_rule(proba, y, promise, RHO, by=by)
+    of = by if kind == "group" else y
+    expected = np.ones(len(y), bool)
+    for label in np.unique(by) if kind == "group" else range(3):
+        mine = of == label
+        n = int(mine.sum())
+        if (1 - ALPHA) ** n > RHO:
+            expected[:] = False
+        else:
+            expected &= best_accept(score, wrong & mine, n, RHO)
+    np.testing.assert_array_equal(found.rule.accept(proba), expected)
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS, st.sampled_from(["by_predicted", "by_class"]))
+def test_predictions_get_the_thresholds_that_the_binomial_tail_allows(seed, kind):
+    proba, y, _ = draw(seed)
+    score, predicted = proba.max(1), proba.argmax(1)
+    found = certified_rule(proba, y, getattr(Promise, kind)(ALPHA), RHO)
+    populations = {}
+    for label in (0, 1):
+        # a mistake in a true class of two is a prediction of the other
+        mine = predicted == (label if kind == "by_predicted" else 1 - label)
+        n = len(y) if kind == "by_predicted" else int((y == label).sum())
+        populations[label] = (np.where(mine, score, 2.0), mine & (predicted != y), n)
+    tested, level = share_by_hand(populations)
+    expected = np.zeros(len(y), bool)
+    for label in tested:
+        mine = predicted == (label if kind == "by_predicted" else 1 - label)
+        expected |= best_accept(*populations[label], level) & mine
+    np.testing.assert_array_equal(found.rule.accept(proba), expected)
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS)
+def test_one_class_with_a_budget_leaves_its_own_predictions_free(seed):
+    proba, y, _ = draw(seed, classes=3)
+    score, predicted = proba.max(1), proba.argmax(1)
+    found = certified_rule(proba, y, Promise.by_class({1: ALPHA}), RHO)
+    others, n = predicted != 1, int((y == 1).sum())
+    limited = best_accept(np.where(others, score, 2.0), others & (y == 1), n, RHO)
+    expected = limited | (predicted == 1) if (limited & others).any() else np.zeros(len(y), bool)
+    np.testing.assert_array_equal(found.rule.accept(proba), expected)
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS)
+def test_costs_are_held_to_the_bound_of_their_sum(seed):
+    proba, y, _ = draw(seed)
+    costs, budget = np.array([[0.0, 1.0], [4.0, 0.0]]), 0.4
+    score, spent = proba.max(1), costs[y, proba.argmax(1)] / 4.0
+    found = certified_rule(proba, y, Promise.cost(costs, budget), RHO)
+    expected = np.zeros(len(y), bool)
+    for threshold in np.unique(score)[::-1]:
+        accepted = score >= threshold
+        if hoeffding_bentkus_p(spent[accepted].sum() / len(y), len(y), budget / 4.0) > RHO:
+            break
+        expected = accepted
+    np.testing.assert_array_equal(found.rule.accept(proba), expected)
+    (part,) = found.parts
+    assert part.cost == pytest.approx(4.0 * spent[expected].sum())
+
+
+def test_one_cost_is_a_count_of_mistakes():
+    proba, y, _ = draw(3, n=800)
+    cost = certified_rule(proba, y, Promise.cost([[0, 7], [7, 0]], 0.7), RHO)
+    plain = certified_rule(proba, y, Promise.overall(0.1), RHO)
+    assert cost.rule == plain.rule
+    assert cost.certified
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS)
+def test_ten_coverages_share_rho_where_no_order_was_learned(seed):
+    proba, y, _ = draw(seed, decimals=6)
+    score, wrong = proba.max(1), proba.argmax(1) != y
+    found = certified_rule(proba, y, Promise.among_accepted(0.2), RHO)
+    expected = np.zeros(len(y), bool)
+    for tenth in range(10, 0, -1):
+        cut = np.sort(score)[::-1][math.ceil(tenth / 10 * len(y)) :][:1]
+        accepted = score > (cut[0] if len(cut) else -np.inf)
+        n, errors = accepted.sum(), (accepted & wrong).sum()
+        if n and binom.cdf(errors, n, 0.2) <= RHO / 10:
+            expected = accepted
+            break
+    np.testing.assert_array_equal(found.rule.accept(proba), expected)
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS)
+def test_an_order_learned_elsewhere_is_tested_up_to_the_first_failure(seed):
+    proba, y, _ = draw(seed, n=400)
+    score, wrong = proba.max(1), proba.argmax(1) != y
+    half = slice(0, 200)
+    selection = ScoredRows(score[half], wrong[half], 0.0)
+    rows = ScoredRows(score[200:], wrong[200:], 0.0)
+    plan = plan_rule(Promise.among_accepted(0.2), 0.0, rows.n, selection)
+    found = certified_rule_batches(lambda: [rows], plan, RHO)
+    last = math.inf
+    for place in plan.places:
+        n, errors = (rows.score >= place).sum(), ((rows.score >= place) & rows.wrong).sum()
+        if n == 0 or binom.cdf(errors, n, 0.2) > RHO:
+            break
+        last = place
+    assert found.rule.threshold == max(last, 0.0)
+
+
+def test_several_promises_share_rho_by_promise_and_each_among_its_groups():
+    proba, y, by = draw(5, n=3000)
+    promise = Promise.all_of(Promise.overall(0.1), Promise.by_group(0.1))
+    found = certified_rule(proba, y, promise, RHO, by=by)
+    levels = {part.name: part.rho for part in found.parts}
+    assert levels["all"] == pytest.approx(RHO / 2)
+    assert levels["group=A"] == pytest.approx(RHO / 6)
+    accepted = found.rule.accept(proba, by=by)
+    alone = certified_rule(proba, y, Promise.overall(0.1), RHO / 2)
+    grouped = certified_rule(proba, y, Promise.by_group(0.1), RHO / 2, by=by)
+    both = alone.rule.accept(proba) & grouped.rule.accept(proba, by=by)
+    np.testing.assert_array_equal(accepted, both)
+
+
+def test_what_holds_for_all_is_tested_at_its_own_level_beside_ten_coverages():
+    """The other promise must be shown at the level at which it was tested, and no lower one."""
+    rng = np.random.default_rng(0)
+    n = 2000
+    score = rng.random(n)
+    rows = {"score": score, "correct": rng.random(n) > 0.06}
+    promise = Promise.all_of(Promise.among_accepted(0.5), Promise.overall(0.05))
+    found = certified_rule(None, None, promise, RHO, **rows)
+    levels = {part.name: part.rho for part in found.parts}
+    assert levels == {"accepted": pytest.approx(RHO / 20), "all": pytest.approx(RHO / 2)}
+    assert found.certified
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [
+        Promise.overall(0.1),
+        Promise.among_accepted(0.2),
+        Promise.by_group(0.1),
+        Promise.by_group(0.1, common=True),
+        Promise.by_predicted({0: 0.05, 1: 0.1}),
+        Promise.by_class(0.2),
+        Promise.cost([[0, 0.1], [0.7, 0.3]], 0.3),
+        Promise.all_of(Promise.overall(0.1), Promise.by_group(0.1), Promise.cost([[0, 1], [3, 0]], 0.3)),
+    ],
+    ids=lambda promise: promise.kind,
+)  # fmt: skip
+@pytest.mark.parametrize("learned", [False, True])
+def test_batches_are_memory_to_the_bit(promise, learned):
+    proba, y, by = draw(11, n=1200)
+    rows = ScoredRows(**vars(score_rows(proba, y, owner="test")) | {"by": {"group": by}})
+    chosen = rows.take(slice(0, 400)) if learned else None
+    rest = rows.take(slice(400, 1200))
+    plan = plan_rule(promise, 0.0, rest.n, chosen, classes=[0, 1])
+    whole = certified_rule_batches(lambda: [rest], plan, RHO)
+    cuts = [0, 1, 100, 333, 800]
+    batches = [rest.take(slice(a, b)) for a, b in pairwise(cuts)]
+    parts = certified_rule_batches(lambda: batches, plan, RHO)
+    assert parts.to_json() == whole.to_json()
+
+
+def test_rows_that_change_between_two_looks_are_refused():
+    rows = ScoredRows(np.linspace(0, 1, 200), np.arange(200) < 60, 0.0)
+    looks = iter([[rows], [rows.take(slice(0, 100))]])
+    plan = plan_rule(Promise.overall(0.1), 0.0, 200)
+    with pytest.raises(
+        InvalidDataError, match="The rows changed while they were certified: 200 at first"
+    ):
+        certified_rule_batches(lambda: next(looks), plan)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.7])
+def test_constant_scores_are_all_accepted_or_all_deferred(value):
+    for mistakes, share in ((5, 1.0), (60, 0.0)):
+        correct = np.arange(300) >= mistakes
+        for promise in (Promise.overall(0.1), Promise.among_accepted(0.1)):
+            found = certified_rule(
+                None, None, promise, RHO, score=np.full(300, value), correct=correct
+            )
+            assert found.coverage == share
+            assert found.certified == (share == 1.0)
+
+
+def test_correct_alone_serves_groups():
+    *_, by = draw(2, n=2000)
+    rng = np.random.default_rng(0)
+    score = rng.random(2000)
+    correct = rng.random(2000) < 0.7 + 0.3 * score
+    found = certified_rule(
+        None, None, Promise.by_group(0.1), RHO, by=by, score=score, correct=correct
+    )
+    assert found.certified
+    assert found.rule.accept(by=by, score=score).sum() == found.accepted
+
+
+def test_rows_of_unknown_classes_count_as_wrong():
+    proba, y, by = draw(4, n=600)
+    labels = np.array(["no", "yes", "new"], object)[np.where(np.arange(600) % 20 == 0, 2, y)]
+    with pytest.warns(LabelWarning, match="30 of 600 rows have a label"):
+        found = certified_rule(
+            proba, labels, Promise.by_group(0.2), RHO, by=by, classes=["no", "yes"]
+        )
+    wrong = labels != np.array(["no", "yes"], object)[proba.argmax(1)]
+    accepted = found.rule.accept(proba, by=by)
+    assert found.unknown == 30
+    assert found.errors == (accepted & wrong).sum()
+
+
+def test_with_units_one_row_of_each_counts():
+    proba, y, by = draw(6, n=900)
+    units = np.arange(900) // 3
+    found = certified_rule(proba, y, Promise.by_group(0.2), RHO, by=by, groups=units)
+    assert (found.n, found.unit) == (300, "group")
+    assert sum(part.n for part in found.parts) == 300
+
+
+def test_a_prediction_that_the_selection_fold_never_saw_is_deferred():
+    proba, y, _ = draw(8, n=1200, classes=3)
+    seen = proba[:600].argmax(1) != 2
+    selection = (proba[:600][seen], y[:600][seen])
+    found = certified_rule(proba[600:], y[600:], Promise.overall(0.2), RHO, selection=selection)
+    assert set(found.rule.thresholds) == {0, 1}
+    assert not found.rule.accept(proba)[proba.argmax(1) == 2].any()
+
+
+def test_groups_without_a_budget_teach_the_path_nothing():
+    """A budget that is not there must not make every place of the path NaN."""
+    proba, y, by = draw(9, n=3000)
+    promise = Promise.by_group({"A": 0.1, "B": 0.1}, common=True)
+    found = certified_rule(
+        proba[1000:], y[1000:], promise, RHO, by=by[1000:],
+        selection=(proba[:1000], y[:1000], by[:1000]),
+    )  # fmt: skip
+    assert found.certified
+    assert not found.deferred  # of no group is it known at decision time that it has no budget
