@@ -42,7 +42,8 @@ class RulePlan:
 
     def tallies(self) -> tuple[list[Tally], list[Tally]]:
         """Return what is counted: with thresholds of their own, and together on the path."""
-        own, joint = [], []
+        own: list[Tally] = []
+        joint: list[Tally] = []
         for part in self.promise.simple():
             separate = has_own_thresholds(part, self.promise, self.classes)
             (own if separate else joint).append(Tally(part, self.classes))
