@@ -152,6 +152,11 @@ class RuleCertificate:
         return self.promise.strictest
 
     @property
+    def tolerance(self) -> str:
+        """Where numbers are predicted: how far one may be off and still be right, in words."""
+        return next((part.tolerance for part in self.parts if part.tolerance), "")
+
+    @property
     def threshold(self) -> float:
         """The lowest threshold of the rule: no row below it is acted on."""
         return self.rule.threshold
