@@ -42,6 +42,7 @@ from reliablenet.methods import (
     DeepGamblersClassifier as DeepGamblersClassifier,
     ERMClassifier as ERMClassifier,
     ReliableClassifier as ReliableClassifier,
+    ReliableRegressor as ReliableRegressor,
     SelectiveNetClassifier as SelectiveNetClassifier,
     TemperatureScaling as TemperatureScaling,
     compare as compare,

@@ -223,3 +223,16 @@ def test_deferred_predictions_are_named_as_such():
     y = np.where(PROBA.argmax(1) == 0, RNG.integers(0, 2, 4000), 1)
     found = certified_rule(PROBA, y, Promise.by_predicted(0.001), 0.05)
     assert found.deferred == {"predictions of 0": "too many mistakes"}
+
+
+def test_a_class_whose_mistakes_are_all_deferred_has_rows_acted_on_all_the_same():
+    """They are predicted right; what is predicted otherwise is deferred."""
+    y = np.where(PROBA.argmax(1) == 0, P > 0.9, 1).astype(int)  # the surest are mistakes
+    found = certified_rule(PROBA, y, Promise.by_class({0: 0.05, 1: 0.01}), 0.05)
+    assert found.certified
+    assert found.deferred == {"predictions other than 1": "too many mistakes"}
+    accepted = found.rule.accept(PROBA)
+    assert not accepted[PROBA.argmax(1) == 0].any()
+    assert found.accepted == accepted.sum() > 0
+    assert found.under({0: 0.5, 1: 0.5}) == pytest.approx(0.025)
+    assert RuleCertificate.from_json(found.to_json()) == found

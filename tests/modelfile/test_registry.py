@@ -22,6 +22,7 @@ NETWORKS = [
     "DeepGamblersClassifier",
     "ERMClassifier",
     "ReliableClassifier",
+    "ReliableRegressor",
     "SelectiveNetClassifier",
 ]
 RULES = ["CertifiedThreshold", "ConfidenceThreshold", "ConformalRiskControl", "TemperatureScaling"]

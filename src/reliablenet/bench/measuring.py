@@ -116,7 +116,8 @@ class _Remembering:
 
     def _checked_outputs(self, X: Any) -> Outputs:
         if X is not self._rows:
-            self._rows, self._outputs = X, self.model._checked_outputs(X)
+            self._rows = X
+            self._outputs: Outputs = self.model._checked_outputs(X)
         return self._outputs
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ Kind = Literal["fixed", "monotone", "sequence"]
 Unit = Literal["row", "group"]
 Population = Literal["all", "accepted", "group", "class", "predicted"]
 FORMAT, FIRST_FORMAT = "reliablenet-certificate/2", "reliablenet-certificate/1"
-LATER_FIELDS = ("name", "population")  # which the format had not from the start
+LATER_FIELDS = ("name", "population", "tolerance")  # which the format had not from the start
 FIRST_FIELDS = ("errors", "accepted", "n", "alpha", "rho", "threshold", "kind")  # of FIRST_FORMAT
 
 
@@ -92,6 +92,8 @@ class Certificate:
         Rows with the commonest true label; None where labels are not known.
     unknown : int
         Rows of a class that the model does not know. They count as wrong.
+    tolerance : str
+        Where numbers are predicted: how far one may be off and still be right, in words.
     provenance : Provenance or None
         Model and rows it is about. Certificates that prove the same are equal, whatever this says.
     population : {"all", "accepted", "group", "class", "predicted"}
@@ -120,6 +122,7 @@ class Certificate:
     unit: Unit = "row"
     commonest: int | None = None
     unknown: int = 0
+    tolerance: str = ""
     provenance: Provenance | None = field(default=None, compare=False)
     population: Population = "all"
     name: str = ""
@@ -164,6 +167,8 @@ class Certificate:
                 raise parameter_error(name, owner, f"be one of {allowed}", value)
         if not isinstance(self.name, str):
             raise parameter_error("name", owner, "be a text", self.name)
+        if not isinstance(self.tolerance, str):
+            raise parameter_error("tolerance", owner, "say in words what is right", self.tolerance)
         if not isinstance(self.provenance, Provenance | None):
             raise parameter_error("provenance", owner, "be a Provenance", self.provenance)
 
@@ -273,6 +278,7 @@ class Certificate:
             "commonest": self.commonest,
             "guessing_error": self.guessing_error if known else None,
             "unknown": self.unknown,
+            "tolerance": self.tolerance,
             "alpha": self.alpha,
             "rho": self.rho,
             "threshold": self.threshold if finite else str(self.threshold),

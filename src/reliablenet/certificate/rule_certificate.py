@@ -21,7 +21,13 @@ from reliablenet.certificate.cost import CostCertificate
 from reliablenet.certificate.promise import Promise
 from reliablenet.certificate.record import Certificate, Population, Provenance, Unit, digest
 from reliablenet.certificate.rule import Rule
-from reliablenet.certificate.rule_checks import POPULATIONS, check_whole, part_name, unproved
+from reliablenet.certificate.rule_checks import (
+    POPULATIONS,
+    check_whole,
+    deferred_name,
+    part_name,
+    unproved,
+)
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 FORMAT = "reliablenet-rule-certificate/1"
@@ -146,6 +152,11 @@ class RuleCertificate:
         return self.promise.strictest
 
     @property
+    def tolerance(self) -> str:
+        """Where numbers are predicted: how far one may be off and still be right, in words."""
+        return next((part.tolerance for part in self.parts if part.tolerance), "")
+
+    @property
     def threshold(self) -> float:
         """The lowest threshold of the rule: no row below it is acted on."""
         return self.rule.threshold
@@ -249,7 +260,8 @@ class RuleCertificate:
         for part in self.parts:
             if part.name == name and part.population == POPULATIONS[promise.kind]:
                 return part.alpha if part.threshold < math.inf else 0.0
-        return 0.0 if promise.kind == "by_group" and not promise.common else None
+        own = promise.kind == "by_group" and not promise.common
+        return 0.0 if own or deferred_name(promise, label) in self.deferred else None
 
     @property
     def reason(self) -> str:

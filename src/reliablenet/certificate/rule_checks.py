@@ -35,6 +35,12 @@ def part_name(promise: Promise, label: Any) -> str:
     )
 
 
+def deferred_name(promise: Promise, label: Any) -> str:
+    """Return what the rows are called that the threshold of a population defers."""
+    kinds = {"by_class": "predictions other than ", "by_predicted": "predictions of "}
+    return kinds.get(promise.kind, "") + part_name(promise, label)
+
+
 def has_own_thresholds(promise: Promise, whole: Promise, classes: Any) -> bool:
     """Tell whether each population of a promise has a threshold of its own, by what is known to decide.
 
@@ -123,8 +129,12 @@ def _matched(c: RuleCertificate) -> list[list[Certificate]]:
         named = {part.name for part in own}
         labels = list(promise.alpha) if isinstance(promise.alpha, dict) else [ALL]
         open_ended = promise.kind.startswith("by_") and not isinstance(promise.alpha, dict)
-        lacking = [name for name in (part_name(promise, k) for k in labels) if name not in named]
-        lacking = [name for name in lacking if name not in c.deferred]
+        lacking = [
+            part_name(promise, label)
+            for label in labels
+            if part_name(promise, label) not in named
+            and not {part_name(promise, label), deferred_name(promise, label)} & set(c.deferred)
+        ]
         if lacking and not open_ended:
             raise InvalidDataError(f"No part proves what is promised of {lacking[0]!r}.")
     return matched

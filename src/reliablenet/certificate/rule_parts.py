@@ -10,7 +10,7 @@ from reliablenet.certificate.cost import CostCertificate
 from reliablenet.certificate.planning import largest_certifiable_errors
 from reliablenet.certificate.record import Certificate, Kind
 from reliablenet.certificate.rule import Rule
-from reliablenet.certificate.rule_checks import POPULATIONS, part_name
+from reliablenet.certificate.rule_checks import POPULATIONS, deferred_name, part_name
 
 if TYPE_CHECKING:
     from reliablenet.certificate.rule_search import Search
@@ -42,21 +42,16 @@ def make_parts(search: Search, rule: Rule) -> tuple[list[Certificate], dict[str,
                 own = search.levels[search.own.index(tally)]
                 level = own.each if code in own.tested else own.refused
                 threshold = search.own_threshold(tally, code)
-            parts.append(_part(search, tally, code, level, threshold, name))
-            if search.fixed and threshold == math.inf:
-                deferred[_rows_of(tally, label)] = "the rule defers it"
-            elif separate and threshold == math.inf:
+            if threshold == math.inf and search.fixed:
+                deferred[deferred_name(tally.promise, label)] = "the rule defers it"
+            elif threshold == math.inf and separate:
                 few = largest_certifiable_errors(n, alpha, level) < 0
                 why = f"{n} rows are too few" if few else "too many mistakes"
-                deferred[_rows_of(tally, label)] = why
+                deferred[deferred_name(tally.promise, label)] = why
+            # rows of a true class are acted on where they are predicted right: no mistake is possible
+            if threshold < math.inf or not tally.accepted[code]:
+                parts.append(_part(search, tally, code, level, threshold, name))
     return parts, deferred
-
-
-def _rows_of(tally: Tally, label: Any) -> str:
-    """Return what a reader calls the rows that a threshold of their own defers."""
-    kinds = {"by_class": "predictions other than", "by_predicted": "predictions of"}
-    name = part_name(tally.promise, label)
-    return f"{kinds[tally.promise.kind]} {name}" if tally.promise.kind in kinds else name
 
 
 def _fixed_threshold(rule: Rule, tally: Tally, label: Any) -> float:

@@ -37,13 +37,15 @@ class ScoredRows:
     top_probability : array of shape (n,), optional
         Probability of the predicted class, where there are probabilities.
     truth, predicted : array of shape (n,), optional
-        Labels, or their places among the classes.
+        Labels, or their places among the classes; numbers where there is a tolerance.
     unknown : boolean array of shape (n,), optional
         Whose class the model does not know; None if it knows all.
     group : array of shape (n,), optional
         Whose row each is, where several may belong together.
     by : dict of arrays of shape (n,), optional
         Columns whose values make the groups of a promise.
+    tolerance : array of shape (n,), optional
+        How far the predicted number may be off in each row, where numbers are predicted.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class ScoredRows:
     unknown: NDArray[np.bool_] | None = None
     group: NDArray[Any] | None = None
     by: dict[str, NDArray[Any]] | None = None
+    tolerance: NDArray[np.float64] | None = None
 
     @property
     def n(self) -> int:
@@ -76,7 +79,7 @@ class ScoredRows:
 
     def take(self, places: Any) -> ScoredRows:
         """Return some of the rows."""
-        names = ("top_probability", "truth", "predicted", "unknown", "group")
+        names = ("top_probability", "truth", "predicted", "unknown", "group", "tolerance")
         parts = {name: getattr(self, name) for name in names}
         taken = {name: None if part is None else part[places] for name, part in parts.items()}
         by = None if self.by is None else {name: part[places] for name, part in self.by.items()}
@@ -84,7 +87,7 @@ class ScoredRows:
 
     def label_counts(self) -> Counter[Any] | None:
         """Return how often each true label occurs among the rows of known classes, if it is known."""
-        if self.truth is None:
+        if self.truth is None or self.tolerance is not None:
             return None
         truth = self.truth if self.unknown is None else self.truth[~self.unknown]
         if truth.dtype.kind not in "iu":
@@ -108,12 +111,12 @@ def join_rows(parts: Sequence[ScoredRows]) -> ScoredRows:
     >>> join_rows([half, half]).score.tolist()
     [0.9, 0.9]
     """
-    names = ("score", "wrong", "top_probability", "truth", "predicted", "group")
+    names = ("score", "wrong", "top_probability", "truth", "predicted", "group", "tolerance")
     columns = ([getattr(part, name) for part in parts] for name in names)
     joined: list[Any] = [
         None if any(v is None for v in column) else np.concatenate(column) for column in columns
     ]
-    score, wrong, top_probability, truth, predicted, group = joined
+    score, wrong, top_probability, truth, predicted, group, tolerance = joined
     unknown = np.concatenate(
         [np.zeros(part.n, bool) if part.unknown is None else part.unknown for part in parts]
     )
@@ -122,7 +125,8 @@ def join_rows(parts: Sequence[ScoredRows]) -> ScoredRows:
     if all(part.by is not None for part in parts):
         by = {name: np.concatenate([part.by[name] for part in parts]) for name in parts[0].by or {}}  # type: ignore[index]
     return ScoredRows(
-        score, wrong, parts[0].lowest, top_probability, truth, predicted, known, group, by
+        *(score, wrong, parts[0].lowest, top_probability, truth),
+        *(predicted, known, group, by, tolerance),
     )
 
 

@@ -315,9 +315,9 @@ def _limit(c: Certificate) -> str:
     if c.population != "all":
         return f"{_claim(c, f'at most {exact(c.alpha)}', 'will')} {level}"
     if c.unit == "row":
-        return f"wrongly on at most {exact(c.alpha)} of all rows from this source {level}"
+        return f"{_wrongly(c)} on at most {exact(c.alpha)} of all rows from this source {level}"
     return (
-        f"a row drawn at random from a new group is acted on wrongly with a chance of at most "
+        f"a row drawn at random from a new group is acted on {_wrongly(c)} with a chance of at most "
         f"{exact(c.alpha)} {level}"
     )
 
@@ -325,16 +325,16 @@ def _limit(c: Certificate) -> str:
 def _claim(c: Certificate, share: str, will: str) -> str:
     """Say of which rows which share will, or could, be acted on wrongly."""
     if c.population == "accepted":
-        return f"{share} of the rows acted on {will} be wrong"
+        return f"{share} of the rows acted on {will} be {_wrong(c)}"
     as_what = f" as {c.name}" if c.population == "predicted" else ""
     if c.unit == "group":
         of_whom = _whom(c)
         return (
-            f"a row{of_whom} drawn at random from a new group {will} be acted on wrongly{as_what} "
+            f"a row{of_whom} drawn at random from a new group {will} be acted on {_wrongly(c)}{as_what} "
             f"with a chance of {share}"
         )
     whom = f"rows{_whom(c)}" if _whom(c) else "all rows"
-    return f"{share} of {whom} {will} be acted on wrongly{as_what}"
+    return f"{share} of {whom} {will} be acted on {_wrongly(c)}{as_what}"
 
 
 def _whom(c: AnyCertificate) -> str:
@@ -350,7 +350,16 @@ def _mistakes(c: Certificate, number: int) -> str:
 
 def _fate(c: AnyCertificate) -> str:
     were = "was" if c.errors == 1 else "were"
-    return f"of {_count(c.accepted, 'row')} acted on {c.errors:,} {were} wrong"
+    return f"of {_count(c.accepted, 'row')} acted on {c.errors:,} {were} {_wrong(c)}"
+
+
+def _wrong(c: AnyCertificate) -> str:
+    return f"off by more than {c.tolerance}" if c.tolerance else "wrong"
+
+
+def _wrongly(c: AnyCertificate) -> str:
+    """Say what a mistake is: of a number, an error above the tolerance."""
+    return f"with an error above {c.tolerance}" if c.tolerance else "wrongly"
 
 
 def _guessing(c: AnyCertificate) -> str:

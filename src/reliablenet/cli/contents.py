@@ -39,7 +39,8 @@ def contents_of(model: Any, path: Path) -> dict[str, Any]:
             "left_out": dict(zip(encoder.dropped_, encoder.reasons_, strict=True)),
         },
         "profile": None if model.profile_ is None else model.profile_.to_dict(),
-        "classes": model.classes_,
+        "classes": getattr(model, "classes_", None),
+        "tolerance": model.certificate_.tolerance or None,
         "threshold": model.threshold_,
         "promise": None if model.promise is None else str(model.promise),
         "certificate": model.certificate_.to_dict(),
@@ -74,7 +75,10 @@ def lines_of(model: Any, contents: dict[str, Any]) -> dict[str, str]:
     lines["profile"] = "none: new rows are not compared with those that trained it"
     if model.profile_ is not None:
         lines["profile"] = model.profile_.summary()
-    lines["classes"] = f"{len(model.classes_)}: {_listed(model.classes_)}"
+    if contents["classes"] is None:
+        lines["predicts"] = f"a number, right within {contents['tolerance']}"
+    else:
+        lines["classes"] = f"{len(model.classes_)}: {_listed(model.classes_)}"
     lines["counted"] = "groups, one row of each" if model.grouped_ else "rows"
     if made is not None:
         lines["rows"] = f"fingerprint {made.rows or 'not known'}, used for {made.uses} certificate"

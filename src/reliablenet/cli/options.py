@@ -37,6 +37,20 @@ def threshold(value: str) -> str:
     return value
 
 
+def tolerance(value: str) -> str:
+    """Refuse a number that is no tolerance, before anything is read; other texts name a column."""
+    share = value.strip().endswith("%")
+    try:
+        amount = float(value.strip().removesuffix("%"))
+    except ValueError:
+        return value
+    if not 0.0 < amount < (100.0 if share else float("inf")):
+        raise typer.BadParameter(
+            f"must be a number above 0, or a share of the truth between 0% and 100%; got {value}."
+        )
+    return value
+
+
 def output(path: Path | None) -> Path | None:
     """Refuse a place where no file can be written, before the work starts."""
     if path is None or str(path) == "-":

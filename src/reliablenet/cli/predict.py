@@ -31,7 +31,7 @@ def predict(
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Write a label, a confidence and whether to act on it for each row of a table, as CSV.
+    """Write a label or value, a confidence and whether to act on it for each row of a table, as CSV.
 
     Rows with accepted = False are for a person to decide. The table is read in batches. What does not
     look like the rows that the model was trained on is said below; --defer-odd acts on no such row.

@@ -27,7 +27,13 @@ from reliablenet.tables.files import (
     read_batches,
     read_table,
 )
-from reliablenet.tables.target import group_names, label_texts, take_labels, true_labels
+from reliablenet.tables.target import (
+    group_names,
+    label_texts,
+    take_labels,
+    take_numbers,
+    true_labels,
+)
 
 if TYPE_CHECKING:
     from reliablenet.methods import Decisions
@@ -131,7 +137,8 @@ class FreshRows:
         self.model, self.path, self.target, self.group = model, path, target, group
         self._watch = RowWatch(model.seen_)
         self._strangers: set[str] = set()
-        self._names = label_texts(model.classes_)
+        self._numbers = not hasattr(model, "classes_")
+        self._names = label_texts([] if self._numbers else model.classes_)
 
     def read(self) -> Iterator[ScoredRows]:
         """Yield scores and verdicts."""
@@ -139,11 +146,9 @@ class FreshRows:
         promise = self.model.promise
         by = () if promise is None else promise.columns
         for X, columns in feature_batches(self.model, self.path, also, by):
-            texts = true_labels(columns[self.target], self.target)
-            places = find_places(texts, self._names)
-            self._strangers.update(texts[places < 0].tolist())
-            self._watch.add(model_hashes(self.model, X), places)
-            rows = self.model._checked_outputs(X).scored(places)
+            truth = self._truth(columns[self.target])
+            self._watch.add(model_hashes(self.model, X), truth)
+            rows = self.model._checked_outputs(X).scored(truth)
             if by:
                 rows = replace(rows, by=rule_groups(self.model, columns))
             yield (
@@ -151,6 +156,15 @@ class FreshRows:
                 if self.group
                 else rows
             )
+
+    def _truth(self, values: pd.Series[Any]) -> NDArray[Any]:
+        """Return the truth as the model's folds held it: numbers, or places among the classes."""
+        if self._numbers:
+            return take_numbers(values, self.target)
+        texts = true_labels(values, self.target)
+        places = find_places(texts, self._names)
+        self._strangers.update(texts[places < 0].tolist())
+        return places
 
     def certify(self, alpha: float, rho: float) -> Certificate | RuleCertificate:
         """Return what these rows prove of the model's rule."""
@@ -172,7 +186,7 @@ class FreshRows:
         copies = 0 if self.group else self._watch.warn_of_copies()
         made = certificate.provenance or Provenance()
         known = replace(made, rows=self._watch.fingerprint(), copies=copies)
-        whole: Found = replace(certificate, provenance=known)
+        whole: Found = replace(self.model._target.describe(certificate), provenance=known)
         return whole
 
 
@@ -183,4 +197,5 @@ def training_rows(model: Any, data: str, target: str) -> tuple[pd.DataFrame, NDA
     check_columns([target], table.columns.tolist(), path.name)
     features = list(getattr(model, "feature_names_in_", table.columns.drop(target)))
     check_columns(features, table.columns.tolist(), path.name)
-    return table[features], take_labels(table[target], target)
+    take = take_labels if hasattr(model, "classes_") else take_numbers
+    return table[features], take(table[target], target)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -32,6 +32,15 @@ def train(
             help="The network: tabular, or mlp (that of the paper).",
         ),
     ] = "tabular",
+    tolerance: Annotated[
+        str,
+        typer.Option(
+            envvar="RELIABLENET_TOLERANCE",
+            callback=options.tolerance,
+            help="Predict a number: how far it may be off and still be right. 5, 10% (of the truth), or "
+            "the column that holds it for each row.",
+        ),
+    ] = "",
     drop: options.Drop = "",
     group: options.Group = "",
     promise: promises.Names = None,
@@ -44,13 +53,16 @@ def train(
     config: options.Config = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Train a classifier that acts or defers, and certify it on rows that it has not seen.
+    """Train a model that acts or defers, and certify it on rows that it has not seen.
+
+    It predicts classes, or with --tolerance numbers.
 
     Exit code 3 if no certificate could be had; model and report are written all the same.
 
     Example: reliablenet train loans.csv --target default --alpha 0.02 --out model.rnet
 
     Example: reliablenet train loans.csv --target default --by region --out model.rnet
+    Example: reliablenet train flats.csv --target price --tolerance 10% --out model.rnet
     """
     import numpy as np
 
@@ -65,16 +77,20 @@ def train(
     with local_file(data) as path:
         table = read_table(path)
         idle = options.names(drop) + ([group] if group else [])
-        features, labels = take_target(table, target, idle, name=path.name)
+        features, labels = take_target(table, target, idle, name=path.name, numbers=bool(tolerance))
         check_columns(options.names(by), table.columns.tolist(), path.name)
     promised = promises.make_promise(alpha, promise, by, budget, costs, common)
     groups_by = None
     if promised is not None:
         groups_by = {name: group_names(table[name], name) for name in promised.columns} or None
-        promised = promises.spell_labels(promised, classes=np.unique(labels).tolist())
+        classes = [] if tolerance else np.unique(labels).tolist()
+        promised = promises.spell_labels(promised, classes=classes)
     rule = threshold if threshold in ("certified", "selection") else float(threshold)
-    model = rn.ReliableClassifier(
-        alpha, rho, rule, promise=promised, network=network, random_state=seed
+    settings: dict[str, Any] = {"promise": promised, "network": network, "random_state": seed}
+    model = (
+        rn.ReliableRegressor(tolerance, alpha, rho, rule, **settings)
+        if tolerance
+        else rn.ReliableClassifier(alpha, rho, rule, **settings)
     )
     model.fit(features, labels, groups=table[group] if group else None, by=groups_by)
     model.save(out)

@@ -1,18 +1,20 @@
 """Who decides: every way to an act-or-defer classifier, each a scikit-learn estimator."""
 
-from reliablenet.methods.base import SelectiveClassifier
+from reliablenet.methods.base import SelectiveClassifier, SelectiveEstimator
 from reliablenet.methods.comparison import Comparison, Recommendation
 from reliablenet.methods.comparison_run import compare, default_methods
 from reliablenet.methods.decisions import Decisions
 from reliablenet.methods.deep_gamblers import DeepGamblersClassifier
 from reliablenet.methods.erm import ERMClassifier
 from reliablenet.methods.method_result import MethodResult
+from reliablenet.methods.numbers import NumberDecisions
 from reliablenet.methods.posthoc import (
     CertifiedThreshold,
     ConfidenceThreshold,
     ConformalRiskControl,
     TemperatureScaling,
 )
+from reliablenet.methods.regressor import ReliableRegressor, SelectiveRegressor
 from reliablenet.methods.reliable import ReliableClassifier
 from reliablenet.methods.selectivenet import SelectiveNetClassifier
 from reliablenet.modelfile import load
@@ -26,10 +28,14 @@ __all__ = [
     "DeepGamblersClassifier",
     "ERMClassifier",
     "MethodResult",
+    "NumberDecisions",
     "Recommendation",
     "ReliableClassifier",
+    "ReliableRegressor",
     "SelectiveClassifier",
+    "SelectiveEstimator",
     "SelectiveNetClassifier",
+    "SelectiveRegressor",
     "TemperatureScaling",
     "compare",
     "default_methods",

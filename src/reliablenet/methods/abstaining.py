@@ -7,7 +7,8 @@ from typing import Any
 
 from reliablenet._checks import check_threshold, parameter_error
 from reliablenet.methods.decisions import Outputs
-from reliablenet.methods.neural import FoldOrStream, NeuralClassifier
+from reliablenet.methods.neural import FoldOrStream
+from reliablenet.methods.neural_classifier import NeuralClassifier
 from reliablenet.modelfile.network import NetworkParts
 from reliablenet.training.schedule import BaseSchedule, Schedule
 

@@ -23,7 +23,7 @@ from sklearn.utils import check_random_state
 from reliablenet._checks import check_fraction, parameter_error
 from reliablenet.certificate import Certificate, Promise, RuleCertificate, jcw_threshold
 from reliablenet.errors import InvalidDataError
-from reliablenet.methods.decisions import DecidingMixin, Outputs
+from reliablenet.methods.decisions import DecidingMixin
 from reliablenet.methods.held_out import Evidence, HeldOut, warn_of_verdict
 from reliablenet.methods.inputs import (
     FitFolds,
@@ -197,7 +197,8 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
         else:
             classes = getattr(self, "classes_", None)
             found = held.judge_promise(self.promise, self.rho, chosen, classes)
-        self.evidence_ = Evidence.of(rows, cut.numbers)
+        found = self._target.describe(found)
+        self.evidence_ = self._target.evidence(rows, cut.numbers)
         self._adopt(found)
         known = folds.train.X if len(folds.train) else folds.certification.X
         cuts = learn_cuts(known)  # of other rows than those counted, where there are any
@@ -211,7 +212,7 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
         self.threshold_ = certificate.threshold if acts else math.inf
 
     def _fit_scores(
-        self, train: Fold, selection: Fold, classes: NDArray[Any], *, keep_selection: bool
+        self, train: Fold, selection: Fold, classes: NDArray[Any] | None, *, keep_selection: bool
     ) -> Self:
         """Fit all but the rule, for a method that wraps this one and brings its own.
 
@@ -237,10 +238,6 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
         With ``keep_selection`` a rule still computes something on the selection fold: its rows may
         stop the training, and no weight may be fitted to them (docs/decisions/0020).
         """
-
-    @abstractmethod
-    def _outputs(self, X: Any) -> Outputs:
-        """Return probabilities and scores of checked rows."""
 
     # What it may bring.
 
@@ -340,6 +337,14 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
         self.selection_threshold_ = float(learned["selection_threshold"])
         self.threshold_ = math.inf
 
+    def _beside(self) -> Any:
+        """Return what was learned beside a scikit-learn estimator inside: nothing."""
+
+    def _restore_beside(self, learned: Any) -> None:
+        raise InvalidDataError(
+            f"{type(self).__name__} learns nothing beside what it wraps; got {type(learned).__name__}."
+        )
+
     def _restore_proof(
         self, certificate: Certificate | RuleCertificate, evidence: bytes, seen: bytes | None
     ) -> None:
@@ -350,8 +355,7 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
                 f"({self.promise})."
             )
         self._adopt(certificate)
-        self.evidence_ = Evidence.from_bytes(evidence)
-        self.evidence_.check(certificate, len(self.classes_))
+        self.evidence_ = self._target.read_evidence(self, evidence, certificate)
         self.seen_ = None if seen is None else SeenRows.from_bytes(seen)
         if self.seen_ is not None and certificate.provenance is not None:
             # the file's certificate counts among those of this process
@@ -371,6 +375,11 @@ class SelectiveClassifier(ClassifierMixin, SelectiveEstimator):
     @property
     def _target(self) -> Target:
         return LABELS
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return class probabilities of shape (n, K), columns in the order of ``classes_``."""
+        proba: NDArray[np.float64] = self._checked_outputs(X).proba
+        return proba
 
     def _find_classes(self, labels: NDArray[Any]) -> NDArray[Any]:
         """Return the classes in the order of the columns of the probabilities."""

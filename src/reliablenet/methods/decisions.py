@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,6 @@ from reliablenet.methods.inputs import check_labels
 from reliablenet.methods.layers import find_encoder
 from reliablenet.methods.promised import Columns, group_columns, rule_of
 from reliablenet.methods.seen import SeenRows, model_hashes
-from reliablenet.methods.targets import Target
 from reliablenet.metrics import Breakdown, Evaluation, evaluate
 from reliablenet.metrics.breakdowns import count_cells
 from reliablenet.metrics.cells import Cut, learn_cuts
@@ -30,6 +29,9 @@ from reliablenet.tables.odd_rows import find_oddities, with_codes
 from reliablenet.tables.oddities import Oddities
 from reliablenet.tables.profile import InputProfile
 from reliablenet.tables.source import Source
+
+if TYPE_CHECKING:
+    from reliablenet.methods.targets import Target
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,16 @@ class Decisions:
         )
 
 
+class RowOutputs(Protocol):
+    """What a fitted method computes for rows, whatever it predicts."""
+
+    def acceptance(self) -> NDArray[np.float64]:
+        """Return the acceptance score of each row."""
+
+    def scored(self, y: NDArray[Any]) -> ScoredRows:
+        """Return scores and verdicts of rows whose truth is encoded as folds hold it."""
+
+
 class Outputs(NamedTuple):
     """Class probabilities of shape (n, K), and the acceptance score where it is not their top."""
 
@@ -103,8 +115,8 @@ class DecidingMixin(ABC):
         """What `y` holds."""
 
     @abstractmethod
-    def _outputs(self, X: Any) -> Outputs:
-        """Return probabilities and scores of checked rows."""
+    def _outputs(self, X: Any) -> Any:
+        """Return `RowOutputs` of checked rows: for labels their probabilities and scores."""
 
     @abstractmethod
     def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
@@ -121,20 +133,17 @@ class DecidingMixin(ABC):
         return None if self.source_ is None else self.source_.profile
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable class of each row, accepted or not.
+        """Return the answer for each row, accepted or not: the most probable class, or a value.
 
         An `OddInputWarning` says what does not look like the training rows.
         """
         outputs, _ = self._watched_outputs(X, ())
-        return self._labels_of(outputs)
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return class probabilities of shape (n, K), columns in the order of ``classes_``."""
-        return self._checked_outputs(X).proba
+        return self._target.answers(self, outputs)
 
     def acceptance_score(self, X: Any) -> NDArray[np.float64]:
         """Return the score of each row that is compared with the threshold."""
-        return self._checked_outputs(X).acceptance()
+        score: NDArray[np.float64] = self._checked_outputs(X).acceptance()
+        return score
 
     @property
     def rule_(self) -> Rule:
@@ -143,7 +152,8 @@ class DecidingMixin(ABC):
 
     def accept(self, X: Any, by: Any = None) -> NDArray[np.bool_]:
         """Tell for each row whether to act on the prediction; ``by`` as for `decide`."""
-        return self.decide(X, by).accepted
+        accepted: NDArray[np.bool_] = self.decide(X, by).accepted
+        return accepted
 
     def decide(
         self,
@@ -152,8 +162,8 @@ class DecidingMixin(ABC):
         *,
         defer_odd: bool = False,
         allow_missing: Collection[Any] = (),
-    ) -> Decisions:
-        """Return label, confidence and accepted for each row.
+    ) -> Any:
+        """Return label (or value), confidence and accepted for each row.
 
         An `OddInputWarning` says what does not look like the rows that the model was trained on, where
         that is a whole column or more than 1 % of the rows; ``oddities`` of the result has all.
@@ -175,16 +185,16 @@ class DecidingMixin(ABC):
 
         Returns
         -------
-        Decisions
+        Decisions, or NumberDecisions of an estimator of numbers
         """
         outputs, oddities = self._watched_outputs(X, allow_missing)
         score = outputs.acceptance()
-        labels = self._labels_of(outputs)
+        answers = self._target.answers(self, outputs)
         groups = self._groups(X, by, "decide") if self._by_rule else None
-        accepted = self._accepted(score, labels, groups)
+        accepted = self._accepted(score, answers, groups)
         if defer_odd:
             accepted = accepted & ~oddities.odd
-        return Decisions(labels, score, accepted, oddities)
+        return self._target.decisions(answers, score, accepted, oddities)
 
     def score_rows(self, X: Any, y: Any, by: Any = None) -> ScoredRows:
         """Return score and verdict of each row, as certificates, metrics and curves take them.
@@ -203,7 +213,7 @@ class DecidingMixin(ABC):
         """
         outputs, owner = self._checked_outputs(X), f"{type(self).__name__}.score_rows"
         truth = self._target.encode_fresh(self, check_labels(X, y, "y"), owner)
-        rows = outputs.scored(truth)
+        rows: ScoredRows = outputs.scored(truth)
         if self.promise is None or not self.promise.columns:
             return rows
         return replace(rows, by=self._groups(X, by, owner))
@@ -260,9 +270,13 @@ class DecidingMixin(ABC):
         held = HeldOut(rows, hashes)
         if groups is not None:
             held = held.one_of_each(groups, seed)
+        found: Certificate | RuleCertificate
         if self.promise is not None:
-            return held.judge_rule(self.rule_, self.promise, budget[1])
-        return held.judge(*budget, self.threshold_)
+            found = held.judge_rule(self.rule_, self.promise, budget[1])
+        else:
+            found = held.judge(*budget, self.threshold_)
+        found = self._target.describe(found)
+        return found
 
     def evaluate(
         self, X: Any, y: Any, *, by: Any = None, resamples: int = 0, random_state: Any = None
@@ -333,6 +347,8 @@ class DecidingMixin(ABC):
         names = getattr(self, "classes_", None)
         classes = None if names is None else names.tolist()
         accepted = self.accept_rows(rows)
+        if rows.tolerance is not None:  # numbers are no classes to count by
+            rows = replace(rows, truth=None, predicted=None)
         return count_cells(rows, accepted, table, cuts, classes=classes, level=level)
 
     def accept_rows(self, rows: ScoredRows) -> NDArray[np.bool_]:
@@ -359,11 +375,7 @@ class DecidingMixin(ABC):
         needed = owner != "decide" or bool(self.rule_.columns)
         return group_columns(self.promise, X, by, owner, missing=True, needed=needed)
 
-    def _labels_of(self, outputs: Outputs) -> NDArray[Any]:
-        labels: NDArray[Any] = self.classes_[top_entries(outputs.proba)[1]]
-        return labels
-
-    def _watched_outputs(self, X: Any, allow_missing: Collection[Any]) -> tuple[Outputs, Oddities]:
+    def _watched_outputs(self, X: Any, allow_missing: Collection[Any]) -> tuple[Any, Oddities]:
         """Return the outputs of rows, and what is odd about them, with a warning."""
         check_is_fitted(self)
         rows = self._check_rows(X, reset=False)
@@ -376,6 +388,6 @@ class DecidingMixin(ABC):
             warn_user(str(oddities), OddInputWarning)
         return outputs, oddities
 
-    def _checked_outputs(self, X: Any) -> Outputs:
+    def _checked_outputs(self, X: Any) -> Any:
         check_is_fitted(self)
         return self._outputs(self._check_rows(X, reset=False))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 
-from reliablenet.methods.neural import NeuralClassifier
+from reliablenet.methods.neural_classifier import NeuralClassifier
 from reliablenet.modelfile import stored_as
 from reliablenet.training.schedule import BaseSchedule, Schedule
 

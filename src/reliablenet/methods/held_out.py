@@ -209,21 +209,7 @@ class Evidence:
 
     def check(self, certificate: Certificate | RuleCertificate, n_classes: int) -> None:
         """Raise unless these rows give the counts of the certificate."""
-        counts: Any
-        stated: Any
-        if isinstance(certificate, RuleCertificate):
-            rule, promise = certificate.rule, certificate.promise
-            found = judge_fixed_rule(self.scored(), rule, promise, certificate.rho)
-            counts, stated = _counts(found), _counts(certificate)
-        else:
-            accepted = self.score >= certificate.threshold
-            counts = (int((accepted & self.wrong).sum()), int(accepted.sum()), len(self))
-            stated = (certificate.errors, certificate.accepted, certificate.n)
-        if counts != stated:
-            raise InvalidDataError(
-                "The evidence contradicts the certificate: it has (errors, accepted, n) = "
-                f"{counts} at the threshold {certificate.threshold:g}, the certificate {stated}."
-            )
+        check_counts(self.scored(), certificate)
         for name, least in (("predicted", 0), ("truth", -1)):
             places = getattr(self, name)
             if places.min() < least or places.max() >= n_classes:
@@ -235,29 +221,60 @@ class Evidence:
     def to_bytes(self) -> bytes:
         """Return the arrays as safetensors; groups as numbers, with their names as JSON."""
         arrays = {STORED_AS.get(name, name): getattr(self, name) for name in DTYPES}
-        for column, values in self.by.items():
-            codes, labels = factorize(np.asarray(values, object))
-            text = json.dumps([plain_label(label) for label in labels])
-            arrays[f"{GROUP}{column}"] = codes.astype(np.int64)
-            arrays[f"{NAMES}{column}"] = np.frombuffer(text.encode(), np.uint8)
-        return bytes(save_arrays(arrays))
+        return bytes(save_arrays(arrays | pack_groups(self.by)))
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Evidence:
         """Read what `to_bytes` wrote."""
         arrays = load_arrays(content)
         stored = {STORED_AS.get(name, name): dtype for name, dtype in DTYPES.items()}
-        by = {}
-        for entry in [name for name in arrays if name.startswith(GROUP)]:
-            column, codes = entry.removeprefix(GROUP), arrays.pop(entry)
-            names = np.array(json.loads(bytes(arrays.pop(f"{NAMES}{column}")).decode()), object)
-            if codes.min(initial=0) < 0 or codes.max(initial=-1) >= len(names):
-                raise InvalidDataError(f"The groups {column!r} of the evidence have no names.")
-            by[column] = names[codes]
+        by = take_groups(arrays)
         types = {name: values.dtype for name, values in arrays.items()}
         if types != stored:
             raise InvalidDataError(f"Evidence must hold the arrays {[*stored]}; got {types}.")
         return cls(**{name: arrays[STORED_AS.get(name, name)] for name in DTYPES}, by=by)
+
+
+def pack_groups(by: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return groups of rows as arrays that a file can hold."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for column, values in by.items():
+        codes, labels = factorize(np.asarray(values, object))
+        text = json.dumps([plain_label(label) for label in labels])
+        arrays[f"{GROUP}{column}"] = codes.astype(np.int64)
+        arrays[f"{NAMES}{column}"] = np.frombuffer(text.encode(), np.uint8)
+    return arrays
+
+
+def take_groups(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Take what `pack_groups` returned out of the arrays of a file."""
+    by = {}
+    for entry in [name for name in arrays if name.startswith(GROUP)]:
+        column, codes = entry.removeprefix(GROUP), arrays.pop(entry)
+        names = np.array(json.loads(bytes(arrays.pop(f"{NAMES}{column}")).decode()), object)
+        if codes.min(initial=0) < 0 or codes.max(initial=-1) >= len(names):
+            raise InvalidDataError(f"The groups {column!r} of the evidence have no names.")
+        by[column] = names[codes]
+    return by
+
+
+def check_counts(rows: ScoredRows, certificate: Certificate | RuleCertificate) -> None:
+    """Raise unless scored rows give the counts of a certificate."""
+    counts: Any
+    stated: Any
+    if isinstance(certificate, RuleCertificate):
+        rule, promise = certificate.rule, certificate.promise
+        found = judge_fixed_rule(rows, rule, promise, certificate.rho)
+        counts, stated = _counts(found), _counts(certificate)
+    else:
+        accepted = rows.score >= certificate.threshold
+        counts = (int((accepted & rows.wrong).sum()), int(accepted.sum()), rows.n)
+        stated = (certificate.errors, certificate.accepted, certificate.n)
+    if counts != stated:
+        raise InvalidDataError(
+            "The evidence contradicts the certificate: it has (errors, accepted, n) = "
+            f"{counts} at the threshold {certificate.threshold:g}, the certificate {stated}."
+        )
 
 
 def _counts(certificate: RuleCertificate) -> tuple[Any, ...]:

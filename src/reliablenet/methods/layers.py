@@ -14,9 +14,8 @@ def layers(model: Any) -> Iterator[Any]:
     """Yield a model and what it wraps, from the outside in, as far as that is fitted."""
     yield model
     inner = getattr(model, "estimator_", None)
-    if (
-        getattr(inner, "classes_", None) is not None
-    ):  # bagging has a pattern there, not fitted itself
+    ours = hasattr(type(model), "_target")  # bagging has a pattern there, not fitted itself
+    if inner is not None and (ours or getattr(inner, "classes_", None) is not None):
         yield from layers(inner)
 
 

@@ -1,19 +1,17 @@
-"""`NeuralClassifier`: what all methods that train a network of their own have in common."""
+"""`NeuralEstimator`: what all methods that train a network of their own have in common."""
 
 from __future__ import annotations
 
 import copy
-import hashlib
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import torch
-from sklearn.callback import with_callbacks
 from torch import Tensor, nn
 
 from reliablenet._checks import parameter_error
@@ -27,12 +25,10 @@ from reliablenet.methods.architectures import (
     check_inputs,
     find_architecture,
 )
-from reliablenet.methods.base import SelectiveClassifier
+from reliablenet.methods.base import SelectiveEstimator
 from reliablenet.methods.decisions import Outputs
-from reliablenet.methods.inputs import FitFolds
-from reliablenet.methods.seen import fingerprint
 from reliablenet.modelfile.network import NetworkParts
-from reliablenet.tables.folds import Fold, Folds
+from reliablenet.tables.folds import Fold
 from reliablenet.tables.tabular import TabularEncoder
 from reliablenet.training import ranks
 from reliablenet.training.batches import Rows, check_augment, check_images
@@ -42,7 +38,7 @@ from reliablenet.training.loop import train
 from reliablenet.training.objective import Objective
 from reliablenet.training.optimisation import Optimisation
 from reliablenet.training.schedule import BaseSchedule, Schedule
-from reliablenet.training.stream import Inputs, Source, Stream, is_source
+from reliablenet.training.stream import Inputs, Stream
 
 ARRAY_ROWS, FRAME_ROWS = 2048, 65_536  # encoded together; a column of a frame costs more to begin
 Auto = float | Literal["auto"]  # "auto": what suits the network
@@ -51,8 +47,8 @@ RowsOrStream = Rows | Stream
 
 
 @dataclass(eq=False, repr=False)  # scikit-learn brings its own
-class NeuralClassifier(SelectiveClassifier):
-    """Encode rows, train a network by a schedule, and return its probabilities.
+class NeuralEstimator(SelectiveEstimator):
+    """Encode rows, train a network by a schedule, and read its outputs.
 
     Attributes
     ----------
@@ -105,7 +101,18 @@ class NeuralClassifier(SelectiveClassifier):
 
     def _build_network(self, seed: int) -> nn.Module:
         """Return a network with its first weights, a function of the seed."""
-        return self._from_factory(len(self.classes_), seed)
+        return self._from_factory(self._n_classes(), seed)
+
+    @abstractmethod
+    def _n_classes(self) -> int:
+        """Return how many classes the network tells apart."""
+
+    def _learn_classes(self, train_fold: FoldOrStream) -> None:
+        """Learn from the training fold what the network's classes are, if they are not those of `y`."""
+
+    def _with_classes(self, fold: FoldOrStream) -> FoldOrStream:
+        """Return a fold as the network learns from it: its `y` are class indices."""
+        return fold
 
     def _constraint(self, selection_rows: int) -> dict[str, Any]:
         """Return the settings of `train` that only the constraint has."""
@@ -145,139 +152,23 @@ class NeuralClassifier(SelectiveClassifier):
         }
         return replace(self._architecture().optimisation, **given)
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        selection: Any = None,
-        certification: Any = None,
-        groups: Any = None,
-        by: Any = None,
-    ) -> Self:
-        """Fit, choose the rule, and certify it.
-
-        Where rows do not fit in memory, X is a `torch.utils.data.Dataset` or `DataLoader` and y is
-        left out. It yields rows as float32, encoded already, and labels as class indices 0 to K-1.
-        It is read once beforehand, to check it and to count its rows and classes. A Dataset is
-        shuffled anew each epoch, by ``random_state``, in batches of ``batch_size``; a DataLoader
-        brings its own order and batch size.
-
-        In a `torch.distributed` group (`torchrun`) every rank calls `fit` alike and gets the same
-        model. Each trains on its share of every batch, so that ``batch_size`` is that of one rank;
-        a DataLoader must hold the rank's own part of the rows (`DistributedSampler`). Rank 0 writes
-        ``checkpoint_file``.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n, d), Dataset or DataLoader
-            In a data frame, columns that are not numbers are categories, and values may be missing.
-        y : array-like of shape (n,)
-            Labels of any kind; None if X brings them.
-        selection, certification : pair (X, y), optional
-            Folds of your own. What is not given is cut from X and y by ``fold_sizes``: the
-            certification fold at random, then the selection fold, stratified. A certification fold
-            may be a triple (X, y, groups); one row of each group counts then.
-            With a Dataset or DataLoader both are needed, and may be such as well, in a fixed order.
-        groups : array-like of shape (n,), optional
-            Whose row each is, such as a person's or a device's. A group stays in one fold, and of
-            each group in the certification fold one row counts, drawn at random: the certificate
-            is then about a random row of a random new group.
-        by : array-like of shape (n,), or mapping or data frame of columns, optional
-            Group of each row, where the promise speaks of groups; by default the column of X.
-
-        Returns
-        -------
-        self
-        """
-        if is_source(X):
-            if groups is not None:
-                raise parameter_error(
-                    "groups",
-                    "fit",
-                    f"be None: no fold is cut from a {type(X).__name__}",
-                    type(groups).__name__,
-                    "Keep each group in one of the folds you give, and certify on one row a group.",
-                )
-            if by is not None or (self.promise is not None and self.promise.columns):
-                raise parameter_error(
-                    "promise",
-                    "fit",
-                    f"not speak of groups: a {type(X).__name__} does not name them",
-                    str(self.promise),
-                    "Fit it with alpha, and certify by group with `CertifiedThreshold` around it.",
-                )
-            streamed: Self = self._fit_stream(X, y, selection, certification)
-            return streamed
-        for name, fold in (("selection", selection), ("certification", certification)):
-            if is_source(fold):
-                expected = "be a pair (X, y) if `X` is an array"
-                raise parameter_error(name, "fit", expected, type(fold).__name__)
-        fitted: Self = super().fit(
-            X, y, selection=selection, certification=certification, groups=groups, by=by
-        )
-        return fitted
-
-    @with_callbacks
-    def _fit_stream(self, X: Source, y: Any, selection: Any, certification: Any) -> Self:
-        """Fit on rows that are read batch by batch."""
-        if y is not None:
-            raise parameter_error("y", "fit", "be None: X yields the labels", type(y).__name__)
-        given = {"selection": selection, "certification": certification}
-        for name, fold in given.items():
-            if fold is None:
-                expected = f"be given: no fold can be cut from a {type(X).__name__}"
-                raise parameter_error(name, "fit", expected, None)
-        self._check_settings()
-        random = self._random()
-        rows = Stream(X, "X", device=self.device)
-        self.classes_ = np.arange(rows.count_classes())
-        if not isinstance(self.threshold, str):
-            self._check_threshold(self.threshold)
-        self.encoder_, self.input_shape_ = None, rows.shape
-        self.n_features_in_ = rows.shape[0]
-        if hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        chosen, held = (self._check_part(fold, name) for name, fold in given.items())
-        folds = Folds(Fold(np.empty((0, 1)), np.empty(0, np.int64)), *map(_as_fold, (chosen, held)))
-        self._target.warn_of_folds(self, folds)
-        prints = [_fingerprint(part) for part in (rows, chosen, held)]
-        self.fingerprint_ = hashlib.sha256(" ".join(prints).encode()).hexdigest()
-        seed = int(random.randint(2**31 - 1))
-        self.source_ = None  # rows that are read batch by batch are not described
-        self._fit_folds(rows, chosen, seed, keep_selection=True)
-        self._fix_rule(FitFolds(folds, np.full(len(folds.certification), -1), "row"), "")
-        return self
-
     def _random(self) -> np.random.RandomState:
         return ranks.from_first(super()._random())  # all ranks cut the same folds
-
-    def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
-        if not is_source(X):
-            return super()._check_rows(X, y, reset=reset)
-        return Inputs(X, self.input_shape_ if self.encoder_ is None else (self.n_features_in_,))
-
-    def _check_part(self, fold: Any, name: str) -> FoldOrStream:
-        """Return a fold to evaluate, given as arrays or to be read batch by batch."""
-        if not is_source(fold):
-            return self._check_fold(fold, name)
-        part = Stream(fold, name, device=self.device, ordered=True)
-        part.check_like(self.input_shape_, len(self.classes_))
-        return part
 
     def _fit_folds(
         self, train_fold: FoldOrStream, selection: FoldOrStream, seed: int, *, keep_selection: bool
     ) -> None:
         ranks.check_agreement(getattr(self, "fingerprint_", ""))  # of the certification fold too
+        self._learn_classes(train_fold)
+        learned, measured = (self._with_classes(fold) for fold in (train_fold, selection))
         if isinstance(train_fold, Fold):
             images = getattr(train_fold.X, "ndim", 2) > 2
-            self.encoder_ = (
-                None if images else self._architecture().encoder().fit(train_fold.X, train_fold.y)
-            )
+            encoder = None if images else self._architecture().encoder()
+            self.encoder_ = encoder and encoder.fit(train_fold.X, as_fold(learned).y)
             data = {"X": train_fold.X, "y": self._target.decode(self, train_fold.y)}
         else:
             data = {"X": train_fold.source, "y": None}
-        rows, chosen = (self._tensors(fold) for fold in (train_fold, selection))
+        rows, chosen = (self._tensors(fold) for fold in (learned, measured))
         if isinstance(rows, Rows):
             self.input_shape_ = tuple(rows.X.shape[1:])
         self.network_ = self._build_network(seed).to(self.device)
@@ -312,7 +203,7 @@ class NeuralClassifier(SelectiveClassifier):
         again = self._refits() and not keep_selection
         if again and isinstance(rows, Rows) and isinstance(chosen, Rows):
             # what the selection fold shows of a network that was not trained on it
-            self._selection_rows = self._outputs(selection.X).scored(_as_fold(selection).y)
+            self._selection_rows = self._outputs(selection.X).scored(as_fold(selection).y)
             self._refit(rows, chosen, seed)
         context.call_on_fit_task_end(estimator=self, **data)
         advice = self.history_.advice()
@@ -343,7 +234,8 @@ class NeuralClassifier(SelectiveClassifier):
             **settings,
         )
 
-    def _outputs(self, X: Any) -> Outputs:
+    def _class_outputs(self, X: Any) -> Outputs:
+        """Return probabilities of the network's classes, and the scores of one that learned some."""
         objective = self._objective()
         # float64: near 1, float32 would merge scores into ties
         outputs = evaluate_logits(self.network_, self._encoded_pieces(X)).double()
@@ -383,7 +275,7 @@ class NeuralClassifier(SelectiveClassifier):
         check_images(self.augment, shape, owner)
         bins = [] if self.encoder_ is None else self.encoder_.bins_
         factory = self._architecture().factory
-        return build_network(factory, shape, bins, outputs, len(self.classes_), seed, owner)
+        return build_network(factory, shape, bins, outputs, self._n_classes(), seed, owner)
 
     def _network_parts(self) -> NetworkParts:
         state = self.network_.state_dict()
@@ -403,9 +295,6 @@ class NeuralClassifier(SelectiveClassifier):
         return state | {"network_": copy.deepcopy(self.network_), "threshold_": np.inf}
 
 
-def _as_fold(part: FoldOrStream) -> Fold:
+def as_fold(part: FoldOrStream) -> Fold:
+    """Return a fold in memory; of one that is read batch by batch, its labels and what reads its rows."""
     return part if isinstance(part, Fold) else Fold(part.X, part.y.cpu().numpy())
-
-
-def _fingerprint(part: FoldOrStream) -> str:
-    return fingerprint(part.X, part.y) if isinstance(part, Fold) else part.fingerprint

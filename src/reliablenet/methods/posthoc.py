@@ -16,6 +16,7 @@ from reliablenet._warn import warn_user
 from reliablenet.certificate import Promise, conformal_threshold
 from reliablenet.errors import FoldWarning
 from reliablenet.methods.decisions import Outputs
+from reliablenet.methods.regressor_inside import RegressorInside
 from reliablenet.methods.wrapping import WrappingClassifier
 from reliablenet.modelfile import stored_as
 from reliablenet.tables.folds import Fold
@@ -26,26 +27,33 @@ LARGEST_TEMPERATURE = 100.0
 
 @stored_as("rule")
 @dataclass(eq=False, repr=False)
-class CertifiedThreshold(WrappingClassifier):
-    """The smallest threshold on a classifier's confidence that the certification fold certifies.
+class CertifiedThreshold(RegressorInside):
+    """The smallest threshold on an estimator's confidence that the certification fold certifies.
 
     Parameters
     ----------
-    estimator : classifier, fitted or not
+    estimator : classifier or regressor, fitted or not
     alpha, rho : float in (0, 1)
         Budget and allowed failure probability of the certificate.
+    tolerance : float or str, optional
+        Around a regressor, how far a value may be off and still be right, as for `ReliableRegressor`.
+        Its confidence is the chance of that: its own, or that of its ``return_std``, or learned from its
+        errors on rows that it was not trained on (`RegressorInside`).
     fold_sizes, random_state
         As for `ReliableClassifier`. Around a fitted classifier all rows certify: there is nothing to
         train or to choose. Around one of scikit-learn's there is no selection fold. A promise whose
-        rule is learned (among rows acted on, by cost, by true class of more than two) has one.
+        rule is learned (among rows acted on, by cost, by true class of more than two) has one, and so
+        has a rule around a fitted regressor: it teaches the regressor's errors.
     promise : Promise, optional
         What must hold, if it is another promise than that of ``alpha``.
 
     Attributes
     ----------
-    estimator_ : classifier
+    estimator_ : classifier or regressor
     threshold_, certificate_, classes_
-        As for `ReliableClassifier`.
+        As for `ReliableClassifier`; a regressor has no classes.
+    errors_ : ErrorModel or None
+        What was learned of a regressor's errors.
 
     Examples
     --------
@@ -62,6 +70,7 @@ class CertifiedThreshold(WrappingClassifier):
 
     _: KW_ONLY
     promise: Promise | None = None
+    tolerance: Any = None
 
     threshold = "certified"
 

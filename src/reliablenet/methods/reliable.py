@@ -8,7 +8,7 @@ from typing import Any
 
 from reliablenet._checks import parameter_error
 from reliablenet.methods.architectures import NetworkFactory
-from reliablenet.methods.neural import NeuralClassifier
+from reliablenet.methods.neural_classifier import NeuralClassifier
 from reliablenet.modelfile import stored_as
 from reliablenet.risk.surrogate import M1, M2, check_smoothing
 from reliablenet.tables.folds import Fold

@@ -11,10 +11,15 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from reliablenet._checks import check_threshold
 from reliablenet._warn import warn_user
+from reliablenet.certificate import Certificate, RuleCertificate
 from reliablenet.certificate.labels import class_indices, known_indices
+from reliablenet.certificate.scored import ScoredRows, top_entries
 from reliablenet.errors import FoldWarning, InvalidDataError
+from reliablenet.methods.decisions import Decisions, Outputs
+from reliablenet.methods.held_out import Evidence
 from reliablenet.modelfile.manifest import labels_from_plain, labels_to_plain
 from reliablenet.tables.folds import Folds
+from reliablenet.tables.oddities import Oddities
 
 
 class Target(ABC):
@@ -39,6 +44,34 @@ class Target(ABC):
     @abstractmethod
     def decode(self, model: Any, y: NDArray[Any]) -> NDArray[Any]:
         """Return the `y` of a fold as the user gave it."""
+
+    @abstractmethod
+    def answers(self, model: Any, outputs: Any) -> NDArray[Any]:
+        """Return what is predicted for each row, as the user knows it."""
+
+    @abstractmethod
+    def decisions(
+        self,
+        answers: NDArray[Any],
+        score: NDArray[np.float64],
+        accepted: NDArray[np.bool_],
+        oddities: Oddities | None,
+    ) -> Any:
+        """Return what to do with each row, as a record."""
+
+    @abstractmethod
+    def evidence(self, rows: ScoredRows, numbers: NDArray[np.intp]) -> Any:
+        """Return what scored rows of a certification fold show; ``numbers`` are theirs in the table."""
+
+    @abstractmethod
+    def read_evidence(
+        self, model: Any, content: bytes, certificate: Certificate | RuleCertificate
+    ) -> Any:
+        """Read the evidence of a model file, or raise if it contradicts the certificate."""
+
+    def describe(self, certificate: Any) -> Any:
+        """Return a certificate that says what a wrong prediction is."""
+        return certificate
 
     @abstractmethod
     def strata(self, y: NDArray[Any]) -> NDArray[Any]:
@@ -82,6 +115,33 @@ class Labels(Target):
         """Return the labels."""
         labels: NDArray[Any] = model.classes_[y]
         return labels
+
+    def answers(self, model: Any, outputs: Outputs) -> NDArray[Any]:
+        """Return the most probable class of each row."""
+        labels: NDArray[Any] = model.classes_[top_entries(outputs.proba)[1]]
+        return labels
+
+    def decisions(
+        self,
+        answers: NDArray[Any],
+        score: NDArray[np.float64],
+        accepted: NDArray[np.bool_],
+        oddities: Oddities | None,
+    ) -> Decisions:
+        """Return label, confidence and accepted of each row."""
+        return Decisions(answers, score, accepted, oddities)
+
+    def evidence(self, rows: ScoredRows, numbers: NDArray[np.intp]) -> Evidence:
+        """Return scores, predicted and true classes."""
+        return Evidence.of(rows, numbers)
+
+    def read_evidence(
+        self, model: Any, content: bytes, certificate: Certificate | RuleCertificate
+    ) -> Evidence:
+        """Read scores, predicted and true classes."""
+        evidence = Evidence.from_bytes(content)
+        evidence.check(certificate, len(model.classes_))
+        return evidence
 
     def strata(self, y: NDArray[Any]) -> NDArray[Any]:
         """Return the classes."""

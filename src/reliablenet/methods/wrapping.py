@@ -19,7 +19,7 @@ from reliablenet._checks import as_array, parameter_error
 from reliablenet.certificate.labels import class_indices
 from reliablenet.certificate.scored import check_proba
 from reliablenet.errors import InvalidDataError
-from reliablenet.methods.base import SelectiveClassifier
+from reliablenet.methods.base import SelectiveClassifier, SelectiveEstimator
 from reliablenet.methods.decisions import Outputs
 from reliablenet.tables.fold_sizes import holdout_counts
 from reliablenet.tables.folds import Fold
@@ -75,6 +75,17 @@ class WrappingClassifier(SelectiveClassifier):
 
     def _check_settings(self) -> None:
         super()._check_settings()
+        self._check_estimator()
+        if not self._is_fitted() and not hasattr(self.estimator, "fit"):
+            raise parameter_error(
+                "estimator",
+                type(self).__name__,
+                "have `classes_` (if it is fitted) or `fit`",
+                self.estimator,
+            )
+
+    def _check_estimator(self) -> None:
+        """Raise on an estimator that gives no scores."""
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "predict_proba"):
             raise parameter_error(
                 "estimator",
@@ -82,13 +93,6 @@ class WrappingClassifier(SelectiveClassifier):
                 "be a classifier with predict_proba",
                 self.estimator,
                 "Where there is none, put sklearn's CalibratedClassifierCV around the classifier.",
-            )
-        if not self._is_fitted() and not hasattr(self.estimator, "fit"):
-            raise parameter_error(
-                "estimator",
-                type(self).__name__,
-                "have `classes_` (if it is fitted) or `fit`",
-                self.estimator,
             )
 
     def _is_fitted(self) -> bool:
@@ -132,13 +136,13 @@ class WrappingClassifier(SelectiveClassifier):
 
     def _tunes_on_selection(self) -> bool:
         inner = self.estimator
-        wraps = isinstance(inner, SelectiveClassifier) and not self._is_fitted()
+        wraps = isinstance(inner, SelectiveEstimator) and not self._is_fitted()
         return wraps and inner._tunes_on_selection()
 
     def _uses_selection(self) -> bool:
         """Tell whether this rule, or what it wraps, has a use for the selection fold."""
         inner = self.estimator
-        wraps = isinstance(inner, SelectiveClassifier) and not self._is_fitted()
+        wraps = isinstance(inner, SelectiveEstimator) and not self._is_fitted()
         return self._needs_selection() or (wraps and inner._uses_selection())
 
     def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
@@ -165,14 +169,15 @@ class WrappingClassifier(SelectiveClassifier):
         return X
 
     def _fit_scores(
-        self, train: Fold, selection: Fold, classes: NDArray[Any], *, keep_selection: bool
+        self, train: Fold, selection: Fold, classes: NDArray[Any] | None, *, keep_selection: bool
     ) -> Self:
         if not self._is_trained():
             return super()._fit_scores(train, selection, classes, keep_selection=keep_selection)
         self._check_settings()
         if len(selection):
             self._check_rows(selection.X, reset=True)
-        self.classes_ = classes
+        if classes is not None:  # else `y` holds numbers
+            self.classes_ = classes
         chosen = Fold(selection.X, self._target.encode(self, selection.y, "fit"))
         self._fit_folds(train, chosen, 0, keep_selection=keep_selection)
         self.selection_threshold_, self.threshold_ = math.nan, math.inf
@@ -188,9 +193,9 @@ class WrappingClassifier(SelectiveClassifier):
         rows, chosen = (
             Fold(fold.X, self._target.decode(self, fold.y)) for fold in (train, selection)
         )
-        if isinstance(estimator, SelectiveClassifier):
+        if isinstance(estimator, SelectiveEstimator):
             self.estimator_ = estimator._fit_scores(
-                rows, chosen, self.classes_, keep_selection=keep_selection
+                rows, chosen, getattr(self, "classes_", None), keep_selection=keep_selection
             )
         else:
             estimator.fit(rows.X, rows.y)
@@ -198,7 +203,7 @@ class WrappingClassifier(SelectiveClassifier):
 
     def _outputs(self, X: Any) -> Outputs:
         model = self.estimator_
-        if isinstance(model, SelectiveClassifier):
+        if isinstance(model, SelectiveEstimator):
             outputs = model._checked_outputs(X)
             return Outputs(self._columns(outputs.proba), outputs.score)
         return Outputs(self._columns(as_array(model.predict_proba(X)), _num_samples(X)))

@@ -21,6 +21,7 @@ TRUSTED_TYPES = frozenset(
     {
         "functools.partial",
         "numpy.dtype",
+        "reliablenet.methods.error_model.ErrorModel",
         "reliablenet.tables.piecewise.PiecewiseEncoder",
         "reliablenet.tables.tabular.TabularEncoder",
         "sklearn.calibration._CalibratedClassifier",

@@ -70,6 +70,12 @@ class StoredMethod(Protocol):
     ) -> None:
         """Act by a certificate again, if the evidence bears it out."""
 
+    def _beside(self) -> Any:
+        """Return what was learned beside the scikit-learn estimator inside, or None."""
+
+    def _restore_beside(self, learned: Any) -> None:
+        """Set what `_beside` returned, or raise if it is nothing of the kind."""
+
 
 class StoredNetwork(StoredMethod, Protocol):
     """What a method with a network of its own tells besides."""

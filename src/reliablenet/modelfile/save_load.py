@@ -39,6 +39,7 @@ from reliablenet.modelfile.registry import (
 from reliablenet.tables.source import Source
 
 CERTIFICATE, EVIDENCE, ESTIMATOR = "certificate.json", "evidence.safetensors", "estimator.skops"
+BESIDE = "beside.skops"  # what a rule learned beside the estimator that it wraps
 SEEN = "rows.safetensors"  # where rows can be compared, and never in files of 0.1
 SOURCE = "source.json"  # where rows have columns to describe, and never in files of 0.1
 COMMON_MEMBERS = (MANIFEST, CERTIFICATE, EVIDENCE)
@@ -46,7 +47,7 @@ NETWORK_MEMBERS = (*COMMON_MEMBERS, "weights.safetensors", "preprocessing.json",
 ESTIMATOR_MEMBERS = (*COMMON_MEMBERS, ESTIMATOR)
 MEMBERS = [
     (*members, *seen, *source)
-    for members in (NETWORK_MEMBERS, ESTIMATOR_MEMBERS)
+    for members in (NETWORK_MEMBERS, ESTIMATOR_MEMBERS, (*ESTIMATOR_MEMBERS, BESIDE))
     for seen in ((SEEN,), ())
     for source in ((SOURCE,), ())
 ]
@@ -94,6 +95,9 @@ def save_layers(layers: Iterable[Any], path: str | Path) -> Path:
         members |= parts.to_members()
     else:
         members[ESTIMATOR] = estimator_to_bytes(core)
+        beside = methods[-1]._beside()
+        if beside is not None:
+            members[BESIDE] = estimator_to_bytes(beside)
     manifest["methods"] = [_describe(method) for method in methods]
     write_atomically(target, seal(with_manifest(manifest, members)))
     return target
@@ -170,10 +174,11 @@ def _restore(
     """Put a model together from the inside out."""
     manifest = read_manifest(members, path)
     model: Any = None
+    core: Any = object()
     if ESTIMATOR in members:
         if factory is not None:
             raise InvalidParameterError("`network` of load: this model has no network.")
-        model = estimator_from_bytes(members[ESTIMATOR], path)
+        model = core = estimator_from_bytes(members[ESTIMATOR], path)
     for described in reversed(manifest["methods"]):
         settings = from_plain(described["settings"])
         if model is None:
@@ -182,8 +187,11 @@ def _restore(
             model._relearn(described)
             model._restore_network(NetworkParts.from_members(manifest["network"], members))
         else:
+            innermost = model is core
             model = find_class(described["class"], "rule", path)(model, **settings)
             model._relearn(described)
+            if innermost and BESIDE in members:
+                model._restore_beside(estimator_from_bytes(members[BESIDE], path))
     certificate = read_certificate(members[CERTIFICATE].decode())
     if (
         isinstance(certificate, Certificate) and manifest.get("grouped") is True

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from reliablenet._checks import parameter_error
 from reliablenet.certificate import Certificate, RuleCertificate, promise_wording, wording
 from reliablenet.certificate.judgement import judge
-from reliablenet.methods import Comparison, SelectiveClassifier
+from reliablenet.methods import Comparison, SelectiveEstimator
 from reliablenet.methods.layers import layers
 from reliablenet.metrics import risk_coverage_curve
 from reliablenet.modelfile import versions
@@ -34,7 +34,7 @@ from reliablenet.report.training import history_charts
 
 
 def model_page(
-    model: SelectiveClassifier,
+    model: SelectiveEstimator,
     *,
     table: Any = None,
     labels: Any = None,
@@ -46,7 +46,7 @@ def model_page(
 
     Parameters
     ----------
-    model : SelectiveClassifier
+    model : SelectiveEstimator
         Fitted or loaded.
     table : data frame or array, optional
         The table given to `fit` (or the certification fold, if `fit` was given that by itself): the
@@ -77,13 +77,13 @@ def model_page(
     >>> page[:15], "at most 5\u202f% of all rows" in page
     ('<!DOCTYPE html>', True)
     """
-    if not isinstance(model, SelectiveClassifier):
+    if not isinstance(model, SelectiveEstimator):
         raise parameter_error(
             "model",
             "model_page",
             "be a method of this library",
             type(model).__name__,
-            "Put CertifiedThreshold around a classifier of another kind.",
+            "Put CertifiedThreshold around an estimator of another kind.",
         )
     check_is_fitted(model, ["evidence_", "certificate_"])
     certificate, evidence = model.certificate_, model.evidence_
@@ -131,7 +131,7 @@ def model_page(
         settings=_settings(model),
         versions=versions(),
         fingerprint=model.fingerprint_,
-        classes=[str(name) for name in model.classes_],
+        classes=[str(name) for name in getattr(model, "classes_", [])],
         text=text,
     )
 
@@ -143,7 +143,7 @@ def _state(certificate: Certificate | RuleCertificate, acts: bool) -> str:
     return "acting" if acts else "refused"
 
 
-def _remedy(model: SelectiveClassifier) -> str:
+def _remedy(model: SelectiveEstimator) -> str:
     """Return what would grant a refused certificate; of a fixed threshold also what the fold allows."""
     made = model.certificate_
     if isinstance(made, RuleCertificate) or made.certified or made.kind == "monotone":
@@ -171,7 +171,7 @@ def _explorer(points: OperatingPoints, threshold: float) -> dict[str, Any]:
     }
 
 
-def _curves(model: SelectiveClassifier, comparison: Comparison | None) -> Any:
+def _curves(model: SelectiveEstimator, comparison: Comparison | None) -> Any:
     curves = {"this model": risk_coverage_curve(model.evidence_.scored())}
     if comparison is not None:
         curves |= {name: result.curve for name, result in comparison.results.items()}

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from reliablenet._checks import as_array, parameter_error
 from reliablenet.certificate import Certificate
-from reliablenet.certificate.labels import class_indices
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.errors import InvalidDataError, InvalidParameterError
-from reliablenet.methods import SelectiveClassifier
+from reliablenet.methods import SelectiveEstimator
 from reliablenet.report import text
 from reliablenet.report.charts import Numbers, marked_numbers
 
@@ -39,12 +38,12 @@ class FoldRows:
     place: NDArray[np.int64]
 
 
-def fold_rows(model: SelectiveClassifier, table: Any, labels: Any) -> FoldRows:
+def fold_rows(model: SelectiveEstimator, table: Any, labels: Any) -> FoldRows:
     """Find the certification rows in the table given to `fit`, or in the fold itself.
 
     Parameters
     ----------
-    model : SelectiveClassifier
+    model : SelectiveEstimator
     table : data frame, array or None
         What `fit` was given as X; or the certification fold, if that was given by itself.
     labels : array-like or None
@@ -75,7 +74,7 @@ def fold_rows(model: SelectiveClassifier, table: Any, labels: Any) -> FoldRows:
                 "`labels` of model_page must hold one label for each row of `table`; got "
                 f"{len(values)} labels and {len(frame)} rows."
             )
-        found = class_indices(values[place], model.classes_, "model_page", "labels")
+        found = model._target.encode(model, values[place], "model_page")
         different = int((found != evidence.truth).sum())
         if different:
             raise InvalidDataError(
@@ -85,7 +84,7 @@ def fold_rows(model: SelectiveClassifier, table: Any, labels: Any) -> FoldRows:
     return FoldRows(frame, place)
 
 
-def accepted_mistakes(model: SelectiveClassifier, rows: FoldRows) -> tuple[Numbers, int]:
+def accepted_mistakes(model: SelectiveEstimator, rows: FoldRows) -> tuple[Numbers, int]:
     """Return the surest rows that are acted on and wrong, and how many there are in all."""
     evidence = model.evidence_
     wrong = np.flatnonzero(evidence.wrong & model.accept_rows(evidence.scored()))
@@ -93,21 +92,24 @@ def accepted_mistakes(model: SelectiveClassifier, rows: FoldRows) -> tuple[Numbe
     return _listed(model, rows, order[:SHOWN]), len(wrong)
 
 
-def least_sure(model: SelectiveClassifier, rows: FoldRows) -> Numbers:
+def least_sure(model: SelectiveEstimator, rows: FoldRows) -> Numbers:
     """Return the rows with the lowest scores."""
     order = np.argsort(model.evidence_.score, kind="stable")
     return _listed(model, rows, order[:SHOWN])
 
 
-def _listed(model: SelectiveClassifier, rows: FoldRows, chosen: NDArray[np.intp]) -> Numbers:
-    evidence, classes = model.evidence_, model.classes_
+def _listed(model: SelectiveEstimator, rows: FoldRows, chosen: NDArray[np.intp]) -> Numbers:
+    evidence = model.evidence_
+    answers, truth = (
+        [text.cell(value) for value in model._target.decode(model, places[chosen])]
+        for places in (evidence.predicted, evidence.truth)
+    )
     learned = not np.array_equal(evidence.score, evidence.top_probability)
     columns = ["Row", "Predicted", "Truth", "Confidence", *(["Score"] if learned else [])]
     names = [] if rows.table is None else list(rows.table.columns[:MOST_COLUMNS])
     cells = []
-    for i in chosen:
-        cell = [str(rows.place[i]), str(classes[evidence.predicted[i]])]
-        cell += [str(classes[evidence.truth[i]]), f"{evidence.top_probability[i]:.4f}"]
+    for i, answer, true in zip(chosen, answers, truth, strict=True):
+        cell = [str(rows.place[i]), answer, true, f"{evidence.top_probability[i]:.4f}"]
         if learned:
             cell.append(f"{evidence.score[i]:.4f}")
         if rows.table is not None:
@@ -116,12 +118,12 @@ def _listed(model: SelectiveClassifier, rows: FoldRows, chosen: NDArray[np.intp]
     return marked_numbers([*columns, *(str(name) for name in names)], cells)
 
 
-def group_table(model: SelectiveClassifier, rows: FoldRows, groups: Any) -> Numbers:
+def group_table(model: SelectiveEstimator, rows: FoldRows, groups: Any) -> Numbers:
     """Return coverage, JCW, accuracy and a bound of each group, each by itself.
 
     Parameters
     ----------
-    model : SelectiveClassifier
+    model : SelectiveEstimator
     rows : FoldRows
     groups : str, array-like or mapping
         A column of the table, a group for each of its rows, or fresh rows (X, y) by the name of
@@ -176,7 +178,7 @@ def _group_of(rows: FoldRows, groups: Any) -> pd.Series[Any]:
     return values.iloc[rows.place].reset_index(drop=True)
 
 
-def _count_groups(model: SelectiveClassifier, group: pd.Series[Any]) -> dict[str, Certificate]:
+def _count_groups(model: SelectiveEstimator, group: pd.Series[Any]) -> dict[str, Certificate]:
     rows = model.evidence_.scored()
     return {
         str(name): _judged(model, rows.take(members.index.to_numpy()))
@@ -184,7 +186,7 @@ def _count_groups(model: SelectiveClassifier, group: pd.Series[Any]) -> dict[str
     }
 
 
-def _judged(model: SelectiveClassifier, rows: ScoredRows) -> Certificate:
+def _judged(model: SelectiveEstimator, rows: ScoredRows) -> Certificate:
     """Return what rows say of the model's rule under the budget of its certificate."""
     made = model.certificate_
     accepted = model.accept_rows(rows)

@@ -18,7 +18,12 @@ MOST_CLASSES = 200
 
 
 def take_target(
-    table: pd.DataFrame, target: str, drop: Sequence[str] = (), *, name: str = "The table"
+    table: pd.DataFrame,
+    target: str,
+    drop: Sequence[str] = (),
+    *,
+    name: str = "The table",
+    numbers: bool = False,
 ) -> tuple[pd.DataFrame, NDArray[Any]]:
     """Return the features and the labels of a table.
 
@@ -31,6 +36,8 @@ def take_target(
         Columns that are no features.
     name : str
         What to call the table in errors.
+    numbers : bool
+        Whether the target is a number and not a class.
 
     Returns
     -------
@@ -52,7 +59,7 @@ def take_target(
     (['age'], ['no', 'yes'])
     """
     check_columns([target, *drop], table.columns.tolist(), name)
-    labels = take_labels(table[target], target)
+    labels = (take_numbers if numbers else take_labels)(table[target], target)
     features = table.drop(columns=[target, *drop])
     if features.shape[1] == 0:
         raise InvalidDataError(f"{name} has no column to predict {target!r} from.")
@@ -92,7 +99,8 @@ def take_labels(values: pd.Series[Any], target: str) -> NDArray[Any]:
     if labels.dtype.kind == "f" and len(classes) > MOST_FRACTIONS:
         raise InvalidDataError(
             f"The target {target!r} is a quantity ({len(classes)} different numbers such as "
-            f"{labels[0]:g}) and not a class. Cut it into classes first, such as above or below a "
+            f"{labels[0]:g}) and not a class. Predict it as a number, with a tolerance (train "
+            "--tolerance, ReliableRegressor), or cut it into classes first, such as above or below a "
             "limit."
         )
     if len(classes) > MOST_CLASSES or (len(classes) > 2 and len(classes) > len(labels) / 2):
@@ -103,6 +111,29 @@ def take_labels(values: pd.Series[Any], target: str) -> NDArray[Any]:
     if labels.dtype.kind == "O":
         labels = labels.astype(str)
     return labels
+
+
+def take_numbers(values: pd.Series[Any], target: str) -> NDArray[np.float64]:
+    """Return a column as numbers, or say which row holds none.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from reliablenet.tables.target import take_numbers
+    >>> take_numbers(pd.Series(["1.5", "20"]), "price").tolist()
+    [1.5, 20.0]
+    """
+    check_known(values, f"The target {target!r}", "Drop those rows.")
+    numbers = pd.to_numeric(values, errors="coerce").to_numpy(np.float64)
+    bad = ~np.isfinite(numbers)
+    if bad.any():
+        row = int(bad.argmax())
+        raise InvalidDataError(
+            f"The target {target!r} must hold finite numbers; row {row} has {values.iloc[row]!r} "
+            f"({int(bad.sum())} such rows in all). Drop those rows, or leave out the tolerance if these "
+            "are classes."
+        )
+    return numbers
 
 
 def true_labels(values: pd.Series[Any], column: str) -> NDArray[Any]:
