@@ -66,6 +66,10 @@ def serve(
             "--durable", help="SQLite: survive a power failure too, at a disk wait a batch."
         ),
     ] = False,
+    level: Annotated[
+        float,
+        typer.Option(callback=options.fraction, help="Probability of a false alarm, ever."),
+    ] = 0.05,
     max_rows: Annotated[int, typer.Option(min=1, help="Rows in one request.")] = 10_000,
     max_megabytes: Annotated[int, typer.Option(min=1, help="Size of one request.")] = 16,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for one request.")] = 30.0,
@@ -103,6 +107,7 @@ def serve(
         most_bytes=max_megabytes * 2**20,
         timeout=timeout,
         watch=watch,
+        level=level,
     )
     if not settings.local and not settings.token:
         note("anybody who reaches this address can ask and report: give --token-file.")

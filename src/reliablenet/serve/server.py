@@ -23,6 +23,7 @@ from reliablenet.serve.counters import Counters
 from reliablenet.serve.desk import Desk
 from reliablenet.serve.served import ServedModel, read_model
 from reliablenet.serve.settings import Settings
+from reliablenet.serve.watching import Watching
 
 MOST_CONNECTIONS = 1_000
 logger = logging.getLogger("reliablenet.serve")
@@ -154,7 +155,7 @@ def make_server(settings: Settings, tell: Tell) -> Iterator[Server]:
             keep_features=settings.keep_features,
             most_waiting=20 * settings.most_rows,
         )
-        state = State(settings, log, desk, counters, served)
+        state = State(settings, log, desk, counters, served, Watching(log, settings.level))
         protocol = type("Protocol", (PatientProtocol,), {"patience": settings.timeout})
         config = uvicorn.Config(
             make_app(state),

@@ -34,6 +34,7 @@ _entry = (
     *(decisions.c.label, decisions.c.confidence, decisions.c.accepted, decisions.c.audit),
     *(decisions.c.share, decisions.c.population),
     *(outcomes.c.truth, outcomes.c.wrong, outcomes.c.time.label("learned")),
+    decisions.c.rule,
 )
 
 
@@ -238,9 +239,24 @@ class DecisionLog:
                 return
             after = page[-1].number
 
-    def to_audit(self, limit: int = 50) -> list[Entry]:
-        """Return decisions that the coin picked and whose outcome is not known, oldest first."""
+    def to_audit(
+        self, limit: int = 50, *, rule: int | None = None, accepted: bool = False
+    ) -> list[Entry]:
+        """Return decisions that the coin picked and whose outcome is not known, oldest first.
+
+        Parameters
+        ----------
+        limit : int
+        rule : int, optional
+            Only those of the model and certificate with this number.
+        accepted : bool
+            Only those that were acted on: deferred ones cannot have been mistakes.
+        """
         waits = sa.and_(decisions.c.audit, outcomes.c.id.is_(None))
+        if rule is not None:
+            waits = sa.and_(waits, decisions.c.rule == rule)
+        if accepted:
+            waits = sa.and_(waits, decisions.c.accepted)
         return self._read(waits, newest=False, limit=limit)
 
     def deferred(self, limit: int = 50) -> list[Entry]:
