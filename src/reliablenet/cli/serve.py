@@ -66,6 +66,16 @@ def serve(
             "--durable", help="SQLite: survive a power failure too, at a disk wait a batch."
         ),
     ] = False,
+    defer_odd: Annotated[
+        bool,
+        typer.Option(
+            "--defer-odd", help="Also defer rows unlike those that the model was trained on."
+        ),
+    ] = False,
+    allow_missing: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A column that may be null in every row of a request."),
+    ] = None,
     level: Annotated[
         float,
         typer.Option(callback=options.fraction, help="Probability of a false alarm, ever."),
@@ -108,6 +118,8 @@ def serve(
         timeout=timeout,
         watch=watch,
         level=level,
+        defer_odd=defer_odd,
+        allow_missing=tuple(allow_missing or ()),
     )
     if not settings.local and not settings.token:
         note("anybody who reaches this address can ask and report: give --token-file.")

@@ -151,9 +151,7 @@ def _watch(
     found: Watched, log: DecisionLog, force: Rule, level: float, share: float, total: int
 ) -> None:
     if share == 0.0:
-        found.why_not = (
-            "No decision is audited (--audit 0), so that nothing can be known of mistakes."
-        )
+        found.why_not = "No decision is audited, so that nothing can be known of mistakes."
         return
     found.monitor = Monitor(found.certificate, level, share)
     if total == 0:
