@@ -1,8 +1,9 @@
-"""Settings shared by all tests: hypothesis without deadlines, and examples that need no names."""
+"""Settings shared by all tests: hypothesis without deadlines, examples that need no names, a browser."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -43,3 +44,27 @@ def fresh_interpreter(request: pytest.FixtureRequest) -> None:
     if example is not None:
         example.globs.clear()
         example.globs["__name__"] = "__main__"
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[object]:
+    """Debian's Chromium; none is ever downloaded."""
+    found = os.environ.get("PLAYWRIGHT_CHROMIUM") or shutil.which("chromium")
+    if not found:
+        pytest.skip(
+            "Pages are tested in a real browser, and there is none: run `make browser` as root on "
+            "Debian, or name a Chromium by PLAYWRIGHT_CHROMIUM."
+        )
+    from playwright.sync_api import Error, sync_playwright
+
+    root = hasattr(os, "geteuid") and os.geteuid() == 0
+    with sync_playwright() as playwright:
+        # Chromium refuses to run as root inside its sandbox.
+        try:
+            opened = playwright.chromium.launch(
+                executable_path=found, args=["--no-sandbox"] if root else []
+            )
+        except Error as error:
+            pytest.skip(f"{found} does not start here: {str(error).splitlines()[0]}")
+        yield opened
+        opened.close()

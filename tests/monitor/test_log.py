@@ -15,6 +15,7 @@ from reliablenet.errors import (
 )
 from reliablenet.monitor.coin import AuditCoin
 from reliablenet.monitor.log import DecisionLog, Outcome, Status
+from reliablenet.monitor.log.verification import verify
 
 MODEL = hashlib.sha256(b"model").hexdigest()
 
@@ -128,8 +129,18 @@ def test_another_key_is_refused(log, place, coin):
 def test_the_coin_of_all_decisions_can_be_checked(log, coin):
     fill(log, coin, 30)
     fill(log, AuditCoin(coin.key, 0.1), 30)  # the share may change
-    assert log.check_coin(coin) == []
-    assert len(log.check_coin(AuditCoin(bytes(32), 0.5))) > 5
+    assert verify(log, coin.key)
+    other = verify(log, bytes(32))
+    assert (len(other.otherwise) > 5, other.gaps) == (True, [])
+
+
+def test_a_decision_that_was_left_out_is_missed(log, coin):
+    fill(log, coin, 3)
+    log._count += 2  # as if two had been decided and never written
+    fill(log, coin, 1)
+    found = verify(log, coin.key)
+    assert not found
+    assert [name.split("-")[1] for name in found.gaps] == ["00000003", "00000004"]
 
 
 def test_nothing_can_be_changed_or_dropped(log, coin):

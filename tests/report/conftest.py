@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -70,27 +66,3 @@ def study(tmp_path_factory) -> tuple[Store, Profile]:
     store = Store(tmp_path_factory.mktemp("results"))
     assert run_jobs(pending_jobs(profile, store), store) == []
     return store, profile
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[object]:
-    """Debian's Chromium; none is ever downloaded."""
-    found = os.environ.get("PLAYWRIGHT_CHROMIUM") or shutil.which("chromium")
-    if not found:
-        pytest.skip(
-            "The report is tested in a real browser, and there is none: run `make browser` as root on "
-            "Debian, or name a Chromium by PLAYWRIGHT_CHROMIUM."
-        )
-    from playwright.sync_api import Error, sync_playwright
-
-    root = hasattr(os, "geteuid") and os.geteuid() == 0
-    with sync_playwright() as playwright:
-        # Chromium refuses to run as root inside its sandbox.
-        try:
-            opened = playwright.chromium.launch(
-                executable_path=found, args=["--no-sandbox"] if root else []
-            )
-        except Error as error:
-            pytest.skip(f"{found} does not start here: {str(error).splitlines()[0]}")
-        yield opened
-        opened.close()

@@ -3,6 +3,7 @@
 import json
 import re
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -35,11 +36,30 @@ def test_the_same_bits_as_in_python(server, model):
     table.loc[3, "x0"] = None
     table.loc[4, "colour"] = None
     table.loc[5, "colour"] = "never seen"
-    expected = as_told(model.decide(table))
+    before = read_metrics(server.get("/metrics").text)["odd_rows_total"]
+    with pytest.warns(rn.errors.OddInputWarning):
+        decisions = model.decide(table)
+    expected = as_told(decisions)
     assert told(server.decide(table)) == expected
-    assert [told(server.decide(table.iloc[[i]]))[0] for i in (0, 3, 4, 5)] == [
-        expected[i] for i in (0, 3, 4, 5)
-    ]
+    after = read_metrics(server.get("/metrics").text)["odd_rows_total"]
+    assert after - before == decisions.oddities.odd.sum() >= 3
+    assert [told(server.decide(table.iloc[[i]]))[0] for i in (0, 5)] == [expected[0], expected[5]]
+
+
+def test_a_column_that_is_missing_as_it_never_was(server, model, model_file, tmp_path):
+    table, _ = make_rows(3, seed=5)
+    table["x0"] = None
+    answer = server.post("/invocations", {"dataframe_records": records(table)})
+    assert (answer.status_code, answer.json()["column"]) == (422, "x0")
+    assert "never was" in answer.json()["error"]
+    settings = {"allow_missing": ("x0",), "defer_odd": True}
+    with LocalServer(model_file, tmp_path / "d.db", **settings) as allowing:
+        predictions = allowing.decide(table)
+    assert not any(row["accepted"] for row in predictions)  # a gap where there was none is odd
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = model.decide(table.astype({"x0": float}), allow_missing=["x0"])
+    assert [row["confidence"] for row in predictions] == expected.confidence.tolist()
 
 
 def test_requests_that_are_decided_together_get_their_own_answers(server, model):

@@ -66,6 +66,20 @@ def serve(
             "--durable", help="SQLite: survive a power failure too, at a disk wait a batch."
         ),
     ] = False,
+    defer_odd: Annotated[
+        bool,
+        typer.Option(
+            "--defer-odd", help="Also defer rows unlike those that the model was trained on."
+        ),
+    ] = False,
+    allow_missing: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A column that may be null in every row of a request."),
+    ] = None,
+    level: Annotated[
+        float,
+        typer.Option(callback=options.fraction, help="Probability of a false alarm, ever."),
+    ] = 0.05,
     max_rows: Annotated[int, typer.Option(min=1, help="Rows in one request.")] = 10_000,
     max_megabytes: Annotated[int, typer.Option(min=1, help="Size of one request.")] = 16,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for one request.")] = 30.0,
@@ -103,6 +117,9 @@ def serve(
         most_bytes=max_megabytes * 2**20,
         timeout=timeout,
         watch=watch,
+        level=level,
+        defer_odd=defer_odd,
+        allow_missing=tuple(allow_missing or ()),
     )
     if not settings.local and not settings.token:
         note("anybody who reaches this address can ask and report: give --token-file.")

@@ -1,4 +1,7 @@
-"""Reports: one self-contained HTML page for a model, a comparison or a benchmark."""
+"""Reports: one self-contained HTML page for a model, a comparison, a benchmark or a monitor.
+
+`reliablenet.report.monitor.monitor_page` is imported by its own name: a decision log needs the extra ``serve``.
+"""
 
 from reliablenet.report.benchmark import benchmark_page
 from reliablenet.report.comparison import comparison_page

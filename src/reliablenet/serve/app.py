@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect
 from reliablenet._version import __version__
 from reliablenet.errors import DecisionLogError
 from reliablenet.monitor.log import DecisionLog, Entry
+from reliablenet.report.monitor import monitor_page
 from reliablenet.serve import describing, inference_protocol, outcomes
 from reliablenet.serve.columns import Rows
 from reliablenet.serve.counters import Counters
@@ -25,6 +26,7 @@ from reliablenet.serve.errors import RequestError, busy, unusable
 from reliablenet.serve.guard import FAILED, LOOPBACK, Guard, too_large
 from reliablenet.serve.served import ServedModel
 from reliablenet.serve.settings import Settings
+from reliablenet.serve.watching import Watching
 
 MOST_LISTED = 500
 
@@ -38,6 +40,7 @@ class State:
     desk: Desk
     counters: Counters
     served: ServedModel
+    watching: Watching
 
 
 def make_app(state: State) -> Guard:
@@ -176,12 +179,24 @@ def _add_telling(app: FastAPI, state: State) -> None:
             ("log_healthy", "Whether the log took the last write.", float(state.desk.healthy)),
             ("acts", "Whether the model acts on any row.", float(state.served.acts)),
         ]
-        text = state.counters.text(gauges)
+        watched = await asyncio.to_thread(state.watching.gauges)
+        text = state.counters.text([*gauges, *watched])
         return Response(text, media_type="text/plain; version=0.0.4")
+
+    @app.get("/")
+    async def page() -> Response:
+        return Response(await asyncio.to_thread(_page, state), media_type="text/html")
 
     @app.get("/openapi.json")
     async def openapi() -> Response:
         return _json(describing.describe(state.served, state.settings))
+
+
+def _page(state: State) -> str:
+    served, watched = state.served, state.watching.view()
+    return monitor_page(
+        state.log, level=state.settings.level, classes=served.texts, watched=watched
+    )
 
 
 async def _decide(state: State, served: ServedModel, rows: Rows) -> Answer:

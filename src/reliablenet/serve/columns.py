@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +60,8 @@ class Columns:
     ----------
     model : estimator
         Fitted on a data frame, whose names requests must use, or on an array of numbers.
+    allow_missing : collection of str
+        Columns that may be null in every row of a request though they never were in training.
 
     Attributes
     ----------
@@ -71,7 +73,7 @@ class Columns:
         Whether a row gets the same answer in any company, so that requests may be decided together.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, allow_missing: Collection[str] = ()) -> None:
         names = getattr(model, "feature_names_in_", None)
         encoder = find_encoder(model)
         self.width = int(model.n_features_in_)
@@ -84,6 +86,13 @@ class Columns:
         self.idle = frozenset(map(str, encoder.dropped_)) if known and encoder else frozenset()
         *_, core = layers(model)
         self.separable = hasattr(core, "network_")
+        profile = getattr(model, "profile_", None)
+        complete = (
+            {str(known.name) for known in profile.columns if known.missing == 0.0}
+            if profile
+            else set()
+        )
+        self._complete = complete - self.idle - set(allow_missing)
         self._needed = [name for name in self.names or [] if name not in self.idle]
 
     def frame(self, rows: Rows) -> Any:
@@ -220,6 +229,12 @@ class Columns:
                 )
             if float in kinds or int in kinds:
                 _check_finite(name, values)
+            elif kinds == {type(None)} and name in self._complete:
+                raise unusable(
+                    f"Column {name!r} is null in every row, and never was in a row that the model was "
+                    "trained on: its certificate says nothing about such rows.",
+                    name,
+                )
         for name in self.names or ():
             if name not in columns:
                 columns[name] = [None] * size

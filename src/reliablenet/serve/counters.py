@@ -40,7 +40,12 @@ class Counters:
             self._sums["request_seconds"] += seconds  # type: ignore[assignment]
 
     def decided(
-        self, accepted: Sequence[bool], logged: Iterable[Logged], model: float, log: float
+        self,
+        accepted: Sequence[bool],
+        logged: Iterable[Logged],
+        model: float,
+        log: float,
+        odd: int = 0,
     ) -> None:
         """Count decisions, and the seconds that the model and the log took for them."""
         acted = sum(accepted)
@@ -49,6 +54,7 @@ class Counters:
             self._decisions[True] += acted
             self._decisions[False] += len(accepted) - acted
             self._sums["audit"] += audit
+            self._sums["odd_rows"] += odd
             self._sums["batches"] += 1
             self._sums["model_seconds"] += model  # type: ignore[assignment]
             self._sums["log_seconds"] += log  # type: ignore[assignment]
@@ -96,6 +102,7 @@ class Counters:
             lines.append(f'{PREFIX}_outcomes_total{{status="{status}"}} {count}')
         for name, words in (
             ("audit", "Decisions that the coin picked for audit."),
+            ("odd_rows", "Rows unlike those that the model was trained on."),
             ("batches", "Passes of the model, each for all requests that were waiting."),
             ("model_seconds", "Seconds spent deciding."),
             ("log_seconds", "Seconds spent writing the log."),

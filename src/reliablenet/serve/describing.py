@@ -81,6 +81,7 @@ def _paths(served: ServedModel, row: dict[str, Any], most: int) -> dict[str, Any
         "/healthz": {
             "get": _tells("Whether decisions can be logged", {"type": "object"}, more=(503,))
         },
+        "/": {"get": _tells("The monitor's page", TEXT, kind="text/html", more=(503,))},
         "/ping": {"get": _tells("Whether the server runs", None)},
         "/v2": {"get": _tells("The server", {"type": "object"})},
         "/v2/health/live": {"get": _tells("Whether the server runs", {"type": "object"})},

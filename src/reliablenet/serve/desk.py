@@ -186,7 +186,7 @@ class Desk:
         )
         self.healthy = True
         self.counters.decided(
-            answers.accepted, logged, decided - begun, time.perf_counter() - decided
+            answers.accepted, logged, decided - begun, time.perf_counter() - decided, answers.odd
         )
         found, start = [], 0
         for job in jobs:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import math
+import warnings
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reliablenet.errors import DataFileError, InvalidDataError, ModelFileError
+from reliablenet.errors import DataFileError, InvalidDataError, ModelFileError, OddInputWarning
 from reliablenet.methods import load
 from reliablenet.monitor.log import DecisionLog
 from reliablenet.serve.columns import Columns, Rows
@@ -17,12 +19,13 @@ from reliablenet.tables.target import label_texts
 
 @dataclass(frozen=True)
 class Answers:
-    """Label, confidence and accepted of each row as JSON has them, and the label as the log has it."""
+    """Label, confidence and accepted of each row as JSON has them, the label as the log has it, and how many rows are odd."""
 
     labels: list[Any]
     texts: list[str]
     confidences: list[float]
     accepted: list[bool]
+    odd: int = 0
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class ServedModel:
         The certificate as JSON.
     rule : int
         Its number in the log.
+    defer_odd : bool
+        Whether rows unlike those of training are deferred.
     """
 
     name: str
@@ -48,16 +53,28 @@ class ServedModel:
     hash: str
     document: str
     rule: int
+    defer_odd: bool = False
 
     def decide(self, rows: Rows) -> Answers:
-        """Return what the model's own `decide` says of the rows."""
-        decisions = self.model.decide(self.columns.frame(rows))
+        """Return what the model's own `decide` says of the rows.
+
+        Columns that are missing were looked at request by request; here several may stand together.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OddInputWarning)  # counted instead
+            decisions = self.model.decide(
+                self.columns.frame(rows),
+                defer_odd=self.defer_odd,
+                allow_missing=self.columns.names or range(self.columns.width),
+            )
+        oddities = getattr(decisions, "oddities", None)
         labels = decisions.label.tolist()
         return Answers(
             labels,
             label_texts(decisions.label).tolist(),
             decisions.confidence.tolist(),
             decisions.accepted.tolist(),
+            0 if oddities is None else int(oddities.odd.sum()),
         )
 
     @property
@@ -76,7 +93,14 @@ class ServedModel:
         return bool(math.isfinite(self.model.threshold_))
 
 
-def read_model(path: Path, name: str, log: DecisionLog) -> ServedModel:
+def read_model(
+    path: Path,
+    name: str,
+    log: DecisionLog,
+    *,
+    defer_odd: bool = False,
+    allow_missing: Collection[str] = (),
+) -> ServedModel:
     """Load a model file and note in the log that it decides from now on."""
     if not path.exists():
         raise DataFileError(f"There is no model file {path}.")
@@ -94,7 +118,8 @@ def read_model(path: Path, name: str, log: DecisionLog) -> ServedModel:
         )
     document = model.certificate_.to_json()
     rule = log.put_in_force(name, digest, document)
-    return ServedModel(name, model, Columns(model), digest, document, rule)
+    columns = Columns(model, allow_missing)
+    return ServedModel(name, model, columns, digest, document, rule, defer_odd)
 
 
 def _hash(path: Path) -> str:

@@ -23,6 +23,7 @@ from reliablenet.serve.counters import Counters
 from reliablenet.serve.desk import Desk
 from reliablenet.serve.served import ServedModel, read_model
 from reliablenet.serve.settings import Settings
+from reliablenet.serve.watching import Watching
 
 MOST_CONNECTIONS = 1_000
 logger = logging.getLogger("reliablenet.serve")
@@ -101,10 +102,7 @@ class Server(uvicorn.Server):
         """Take up the model file as it is now; a file that cannot be used leaves the old one in force."""
         state = self.state
         try:
-            served = await asyncio.to_thread(
-                read_model, state.settings.model, state.settings.title, state.log
-            )
-            _check_group(served, state.settings.group)
+            served = await asyncio.to_thread(_read, state.settings, state.log)
         except (ReliableNetError, OSError) as error:
             state.counters.reloaded(well=False)
             self.tell(f"The old model stays in force: {error}")
@@ -144,8 +142,7 @@ def make_server(settings: Settings, tell: Tell) -> Iterator[Server]:
     """Yield a server with its log open and its model loaded, ready to run."""
     coin = AuditCoin(settings.key, settings.audit)
     with DecisionLog(settings.log, create=True, durable=settings.durable) as log:
-        served = read_model(settings.model, settings.title, log)
-        _check_group(served, settings.group)
+        served = _read(settings, log)
         counters = Counters()
         desk = Desk(
             log,
@@ -154,7 +151,7 @@ def make_server(settings: Settings, tell: Tell) -> Iterator[Server]:
             keep_features=settings.keep_features,
             most_waiting=20 * settings.most_rows,
         )
-        state = State(settings, log, desk, counters, served)
+        state = State(settings, log, desk, counters, served, Watching(log, settings.level))
         protocol = type("Protocol", (PatientProtocol,), {"patience": settings.timeout})
         config = uvicorn.Config(
             make_app(state),
@@ -176,11 +173,18 @@ def _tell_on_stderr(line: str) -> None:
     print(line, file=sys.stderr, flush=True)  # noqa: T201
 
 
-def _check_group(served: ServedModel, group: str) -> None:
-    if group and group not in (served.columns.names or ()):
-        raise InvalidDataError(
-            f"The group {group!r} is none of the model's columns: {(served.columns.names or [])[:20]}."
-        )
+def _read(settings: Settings, log: DecisionLog) -> ServedModel:
+    served = read_model(
+        settings.model,
+        settings.title,
+        log,
+        defer_odd=settings.defer_odd,
+        allow_missing=settings.allow_missing,
+    )
+    names, group = served.columns.names or [], settings.group
+    if group and group not in names:
+        raise InvalidDataError(f"The group {group!r} is none of the model's columns: {names[:20]}.")
+    return served
 
 
 def _stamp(settings: Settings) -> tuple[int, int, int] | None:

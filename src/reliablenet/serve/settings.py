@@ -43,6 +43,10 @@ class Settings:
         Seconds between two looks whether the model file was replaced; 0: only on SIGHUP.
     level : float
         Probability of a false alarm of the monitor.
+    defer_odd : bool
+        Whether rows unlike those of training are deferred.
+    allow_missing : tuple of str
+        Columns that may be null in every row of a request though they never were in training.
     """
 
     model: Path
@@ -61,6 +65,8 @@ class Settings:
     timeout: float = 30.0
     watch: float = 0.0
     level: float = 0.05
+    defer_odd: bool = False
+    allow_missing: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_count("most_bytes", self.most_bytes, "serve")

@@ -34,6 +34,7 @@ _entry = (
     *(decisions.c.label, decisions.c.confidence, decisions.c.accepted, decisions.c.audit),
     *(decisions.c.share, decisions.c.population),
     *(outcomes.c.truth, outcomes.c.wrong, outcomes.c.time.label("learned")),
+    decisions.c.rule,
 )
 
 
@@ -238,9 +239,24 @@ class DecisionLog:
                 return
             after = page[-1].number
 
-    def to_audit(self, limit: int = 50) -> list[Entry]:
-        """Return decisions that the coin picked and whose outcome is not known, oldest first."""
+    def to_audit(
+        self, limit: int = 50, *, rule: int | None = None, accepted: bool = False
+    ) -> list[Entry]:
+        """Return decisions that the coin picked and whose outcome is not known, oldest first.
+
+        Parameters
+        ----------
+        limit : int
+        rule : int, optional
+            Only those of the model and certificate with this number.
+        accepted : bool
+            Only those that were acted on: deferred ones cannot have been mistakes.
+        """
         waits = sa.and_(decisions.c.audit, outcomes.c.id.is_(None))
+        if rule is not None:
+            waits = sa.and_(waits, decisions.c.rule == rule)
+        if accepted:
+            waits = sa.and_(waits, decisions.c.accepted)
         return self._read(waits, newest=False, limit=limit)
 
     def deferred(self, limit: int = 50) -> list[Entry]:
@@ -264,11 +280,6 @@ class DecisionLog:
             found = connection.execute(sa.select(rules).order_by(rules.c.number)).all()
         return [Rule(row[0], row[1] / MICROSECONDS, *row[2:]) for row in found]
 
-    def labels(self, ids: Sequence[str]) -> dict[str, str]:
-        """Return the label of each of these decisions that the log knows."""
-        with self._reading() as connection:
-            return self._labels(connection, ids)
-
     def counts(self) -> dict[str, int]:
         """Return how many decisions, acted on, picked for audit, and outcomes there are."""
         count = sa.func.count
@@ -281,22 +292,6 @@ class DecisionLog:
             total, acted, audit = connection.execute(asked).one()
             known = connection.scalar(sa.select(count()).select_from(outcomes))
         return {"decisions": total, "accepted": acted, "audit": audit, "outcomes": int(known or 0)}
-
-    def check_coin(self, coin: AuditCoin) -> list[str]:
-        """Return the ids of decisions that the coin of this key would have treated otherwise.
-
-        Parameters
-        ----------
-        coin : AuditCoin
-            With the key of the log; the share of each decision is read from the log.
-        """
-        coins: dict[float, AuditCoin] = {}
-        strange = []
-        for entry in self.entries():
-            tossed = coins.setdefault(entry.share, AuditCoin(coin.key, entry.share))
-            if tossed.picks(entry.id) != entry.audit:
-                strange.append(entry.id)
-        return strange
 
     # What both need.
 

@@ -38,6 +38,8 @@ class Entry(NamedTuple):
         Whether the label was wrong; None while that is not known.
     learned : float or None
         When the outcome came.
+    rule : int
+        Number of the model and certificate among those that were in force.
     """
 
     number: int
@@ -54,6 +56,7 @@ class Entry(NamedTuple):
     truth: str | None
     wrong: bool | None
     learned: float | None
+    rule: int
 
 
 class Rule(NamedTuple):

@@ -32,3 +32,50 @@
   show(start);
   box.querySelector(".control").hidden = false;
 })();
+
+// Outcomes that a person saves go to the server that the page came from; then what they change is shown.
+(() => {
+  const forms = [...document.querySelectorAll("form[data-outcome]")];
+  if (!forms.length) return;
+
+  const refresh = async () => {
+    const answer = await fetch(location.pathname, { headers: { Accept: "text/html" } });
+    if (!answer.ok) return;
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    for (const old of document.querySelectorAll("[data-live]")) {
+      const found = fresh.getElementById(old.id);
+      if (found) old.replaceWith(document.adoptNode(found));
+    }
+  };
+
+  const save = async (form) => {
+    const told = form.querySelector("output");
+    const body = { outcomes: [{ id: form.dataset.outcome, truth: form.elements.truth.value }] };
+    for (const field of form.elements) field.disabled = true;
+    told.textContent = "saving";
+    let said = "the server does not answer";
+    let saved = false;
+    try {
+      const answer = await fetch("outcomes", {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify(body),
+      });
+      const content = await answer.json();
+      saved = answer.ok;
+      said = content.error || content.results[0].status;
+    } catch {
+      saved = false;
+    }
+    told.textContent = saved ? `✓ ${said}` : `✕ ${said}`;
+    if (saved) await refresh();
+    else for (const field of form.elements) field.disabled = false;
+  };
+
+  for (const form of forms) {
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      save(form);
+    });
+  }
+})();

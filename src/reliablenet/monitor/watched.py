@@ -1,0 +1,216 @@
+"""A log as the monitor sees it: whether the promise is kept since the rule in force began, and how it came."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from reliablenet.certificate import Certificate, RuleCertificate
+from reliablenet.certificate.rule_certify import read_certificate
+from reliablenet.errors import DecisionLogError, ReliableNetError
+from reliablenet.monitor.monitor import Monitor
+
+if TYPE_CHECKING:
+    from reliablenet.monitor.log import DecisionLog, Entry, Rule
+
+POINTS = 120  # of a line on the page
+CHUNK = 5_000
+
+
+@dataclass
+class Tally:
+    """Counts of decisions: all, acted on, picked for audit; and what outcomes say of those acted on."""
+
+    rows: int = 0
+    accepted: int = 0
+    audit: int = 0
+    labels: int = 0
+    wrong: int = 0
+    waiting: int = 0
+
+    def add(self, entry: Entry) -> None:
+        """Count a decision; of outcomes only those that the coin asked for are a fair sample."""
+        self.rows += 1
+        self.accepted += entry.accepted
+        self.audit += entry.audit
+        if entry.audit and entry.accepted:
+            if entry.wrong is None:
+                self.waiting += 1
+            else:
+                self.labels += 1
+                self.wrong += entry.wrong
+
+    @property
+    def coverage(self) -> float:
+        """Share of rows acted on; 0 without rows."""
+        return self.accepted / self.rows if self.rows else 0.0
+
+
+@dataclass(frozen=True)
+class Point:
+    """What was known after so many rows.
+
+    Attributes
+    ----------
+    rows : int
+        Since the rule in force began.
+    time : float
+        Of the last of them.
+    e_value, upper_bound, jcw : float
+        Of the monitor; JCW as estimated.
+    coverage : float
+        Share acted on among the rows since the point before.
+    """
+
+    rows: int
+    time: float
+    e_value: float
+    upper_bound: float
+    jcw: float
+    coverage: float
+
+
+@dataclass
+class Watched:
+    """What a log says of the rule in force.
+
+    Attributes
+    ----------
+    name : str
+        Of the log.
+    rules : list of Rule
+        All that were in force; the last one is.
+    tallies : dict from number of rule to Tally
+    groups : dict from name of group to Tally
+        Of the rule in force, where the log knows groups.
+    certificate : Certificate or RuleCertificate
+        In force.
+    monitor : Monitor or None
+    why_not : str
+        Why there is no monitor.
+    points : list of Point
+        At most about a hundred, from the first row of the rule to the last.
+    """
+
+    name: str
+    rules: list[Rule]
+    certificate: Certificate | RuleCertificate
+    tallies: dict[int, Tally] = field(default_factory=dict)
+    groups: dict[str, Tally] = field(default_factory=dict)
+    monitor: Monitor | None = None
+    why_not: str = ""
+    points: list[Point] = field(default_factory=list)
+
+    @property
+    def now(self) -> Tally:
+        """Counts of the rule in force."""
+        return self.tallies.get(self.rules[-1].number, Tally())
+
+
+def watch(log: DecisionLog, level: float = 0.05) -> Watched:
+    """Return what a log says of the rule in force.
+
+    Decisions are taken in the order in which they were made, and outcomes stand where their decision
+    stood, whenever they came. Until it comes, an outcome counts as right for the alarm and as wrong
+    for the bound.
+
+    Parameters
+    ----------
+    log : DecisionLog
+    level : float
+        Allowed probability of a false alarm, ever.
+
+    Returns
+    -------
+    Watched
+    """
+    rules = log.rules()
+    if not rules:
+        raise DecisionLogError(f"The decision log {log.name} is empty: nothing was decided yet.")
+    force = rules[-1]
+    found = Watched(log.name, rules, read_certificate(force.document))
+    share = 1.0
+    total = 0
+    for entry in log.entries():
+        found.tallies.setdefault(entry.rule, Tally()).add(entry)
+        if entry.rule == force.number:
+            total += 1
+            share = min(share, entry.share)
+            if entry.group is not None:
+                found.groups.setdefault(entry.group, Tally()).add(entry)
+    try:
+        _watch(found, log, force, level, share, total)
+    except ReliableNetError as error:
+        found.monitor, found.why_not = None, str(error)
+    return found
+
+
+def _watch(
+    found: Watched, log: DecisionLog, force: Rule, level: float, share: float, total: int
+) -> None:
+    if share == 0.0:
+        found.why_not = "No decision is audited, so that nothing can be known of mistakes."
+        return
+    found.monitor = Monitor(found.certificate, level, share)
+    if total == 0:
+        return
+    size = min(max(-(-total // POINTS), 1), CHUNK)
+    step = max(round(total / POINTS), 1)
+    kept = 0
+    since = Tally()
+    for part in _parts(log, force.number, size):
+        _update(found.monitor, part)
+        for entry in part:
+            since.add(entry)
+        kept += len(part)
+        last = kept >= total
+        if since.rows >= step or last:
+            jcw = _jcw(found.monitor)
+            point = Point(
+                kept,
+                part[-1].time,
+                found.monitor.e_value,
+                found.monitor.upper_bound,
+                jcw,
+                since.coverage,
+            )
+            found.points.append(point)
+            since = Tally()
+
+
+def _parts(log: DecisionLog, rule: int, size: int) -> Iterator[list[Entry]]:
+    part: list[Entry] = []
+    for entry in log.entries():
+        if entry.rule == rule:
+            part.append(entry)
+        if len(part) == size:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+def _update(monitor: Monitor, part: list[Entry]) -> None:
+    kinds: Counter[str] = Counter(known.kind for known in monitor.parts.values())
+    more: dict[str, Any] = {}
+    if kinds["group"]:
+        more["by"] = [entry.group or "" for entry in part]
+    if kinds["predicted"]:
+        more["predicted"] = [entry.label for entry in part]
+    if kinds["class"]:
+        more["truth"] = [entry.truth or "" for entry in part]
+    monitor.update(
+        [entry.accepted for entry in part],
+        [bool(entry.wrong) for entry in part],
+        [entry.audit for entry in part],
+        pending=[entry.accepted and entry.audit and entry.wrong is None for entry in part],
+        probability=[entry.share for entry in part],
+        **more,
+    )
+
+
+def _jcw(monitor: Monitor) -> float:
+    """Return the estimate of the population that is nearest to its budget, or past it."""
+    return max(monitor.parts.values(), key=lambda part: part.jcw / part.alpha).jcw
