@@ -455,3 +455,53 @@ def test_a_verdict_must_be_known_in_every_row(call, tmp_path) -> None:
         result = call("certify", "--predictions", path, "--correct", "correct", "--score", "score")
         assert result.exit_code == 2
         assert story in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "promise"),
+    [
+        (("--by", "race"), rn.Promise.by_group(0.05, by="race")),
+        (("--by", "race", "--common", "--budget", "1=0.1", "--budget", "2=0.1"), rn.Promise.by_group({"1": 0.1, "2": 0.1}, by="race", common=True)),
+        (("--promise", "by-predicted=0.04"), rn.Promise.by_predicted(0.04)),
+        (("--promise", "by-class", "--budget", "yes=0.1"), rn.Promise.by_class({"yes": 0.1})),
+        (("--promise", "overall", "--promise", "among-accepted=0.2"), rn.Promise.all_of(rn.Promise.overall(0.05), rn.Promise.among_accepted(0.2))),
+    ],
+    ids=["groups", "common", "predicted", "class", "several"],
+)  # fmt: skip
+def test_a_promise_is_certified_as_in_memory(predictions, call, tmp_path, typed, promise) -> None:
+    _, table = predictions
+    groups = np.random.default_rng(1).integers(1, 4, len(table))
+    file = tmp_path / "p.csv"
+    table.assign(race=groups).to_csv(file, index=False)
+    result = call(
+        *("certify", "--predictions", file, "--label", "truth", "--proba", "p_no,p_yes"),
+        *typed, "--json",
+    )  # fmt: skip
+    expected = rn.certified_rule(
+        table[["p_no", "p_yes"]], table["truth"], promise, classes=["no", "yes"],
+        by={"race": groups.astype(str)},
+    )  # fmt: skip
+    found = json.loads(result.stdout)
+    assert result.exit_code == 0, result.stderr
+    assert found["rule"] == expected.to_dict()["rule"]
+    assert found["promise"] == promise.to_dict()
+    assert [p["errors"] for p in found["parts"]] == [p.errors for p in expected.parts]
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        (("--by", "race", "--threshold", "0.9"), "a promise finds its own thresholds"),
+        (("--by", "truth"), "--label and --by both name the column 'truth'"),
+        (("--by", "race"), "race"),  # no such column
+        (("--promise", "by-class", "--budget", "maybe=0.1"), "no class of the model"),
+        (("--promise", "overall", "--lower-is-better"), "--lower-is-better"),
+    ],
+)
+def test_a_promise_that_does_not_fit_the_file_is_refused(predictions, call, typed, message) -> None:
+    path, _ = predictions
+    result = call(
+        *("certify", "--predictions", path, "--label", "truth", "--proba", "p_no,p_yes"), *typed
+    )
+    assert result.exit_code not in (0, 3)
+    assert message in result.stderr.replace("\n", " ")

@@ -14,7 +14,7 @@ coverages, which share rho. docs/decisions/0025 has the proofs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from reliablenet._checks import check_fraction
 from reliablenet.certificate.bounds import clopper_pearson_upper
+from reliablenet.certificate.groups import OneRowEach
 from reliablenet.certificate.judgement import Count
 from reliablenet.certificate.promise import plain_label
 from reliablenet.certificate.record import Provenance, Unit
@@ -49,7 +50,8 @@ def certified_rule_batches(
     Parameters
     ----------
     read : callable
-        Returns the batches, the same rows whenever it is called; it is called up to three times.
+        Returns the batches, the same rows whenever it is called; it is called up to three times. Where
+        they say whose row each is, one row of each counts and is kept in memory.
     plan : RulePlan
         As `plan_rule` returns it.
     rho : float in (0, 1)
@@ -64,8 +66,17 @@ def certified_rule_batches(
         on are promised and no order was learned, for all scores.
     """
     search = Search(plan, check_fraction("rho", rho, "certified_rule_batches"), unit)
+    draw = OneRowEach()
     for rows in read():
+        if rows.group is not None:
+            draw.add(rows)
+            continue
         search.look(rows)
+    if draw.any():
+        drawn = replace(draw.rows(), group=None)
+        return certified_rule_batches(
+            lambda: [drawn], plan, rho, unit="group", provenance=provenance
+        )
     if search.count.n == 0:
         raise InvalidDataError("certified_rule_batches needs rows; got 0.")
     search.decide()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reliablenet.cli import options
+from reliablenet.cli import options, promises
 from reliablenet.cli.running import REFUSED
 
 WAYS = (  # which columns of a file say how sure and how right an answer is
@@ -65,6 +65,11 @@ def certify(
     ] = "",
     alpha: options.MaybeAlpha = None,
     rho: options.MaybeRho = None,
+    promise: promises.Names = None,
+    by: promises.By = "",
+    budget: promises.Budget = None,
+    costs: promises.Costs = None,
+    common: promises.Common = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Certify a fixed model on fresh rows, or the predictions of any model, read in batches.
@@ -75,9 +80,13 @@ def certify(
 
     Example: reliablenet certify --predictions p.parquet --label y --predicted yhat --score conf
 
+    Example: reliablenet certify --predictions p.parquet --label y --predicted yhat --score conf --by race
+
     Example: reliablenet certify --predictions answers.jsonl --correct exact_match --score entropy --lower-is-better
     """
     from reliablenet.certificate.promise_wording import verdict
+    from reliablenet.certificate.rule_plan import plan_rule
+    from reliablenet.certificate.rule_search import certified_rule_batches
     from reliablenet.certificate.streaming import certified_threshold_batches, certify_batches
     from reliablenet.cli.predictions import Predictions
     from reliablenet.cli.printing import certificate_lines, show, show_json
@@ -95,8 +104,15 @@ def certify(
             )
         if lower_is_better and not score:
             raise typer.BadParameter("--lower-is-better speaks of --score; give that too.")
-        _refuse_twice(columns | {"--group": [group]})
-        budget = (0.05 if alpha is None else alpha, 0.05 if rho is None else rho)
+        _refuse_twice(columns | {"--group": [group], "--by": options.names(by)})
+        limits = (0.05 if alpha is None else alpha, 0.05 if rho is None else rho)
+        promised = promises.make_promise(limits[0], promise, by, budget, costs, common)
+        if promised is not None and threshold is not None:
+            raise typer.BadParameter("a promise finds its own thresholds; leave --threshold out.")
+        if promised is not None and lower_is_better:
+            raise typer.BadParameter(
+                f"--lower-is-better is for one threshold; for a promise write minus {score} to the file."
+            )
         with local_file(predictions) as path:
             file = Predictions(
                 path,
@@ -106,30 +122,44 @@ def certify(
                 proba=tuple(options.names(proba)),
                 correct=correct,
                 group=group,
+                by=tuple(options.names(by)),
                 lower_is_better=lower_is_better,
             )
             found: Certificate | RuleCertificate
-            if threshold is None:
-                found = certified_threshold_batches(file.read, *budget)
+            if promised is not None:
+                plan = plan_rule(promised, file.lowest, 0, classes=file.classes())
+                found = certified_rule_batches(file.read, plan, limits[1])
+            elif threshold is None:
+                found = certified_threshold_batches(file.read, *limits)
             else:
-                found = certify_batches(file.read(), file.threshold(threshold), *budget)
-        if correct or lower_is_better:  # else the certificate says it all
+                found = certify_batches(file.read(), file.threshold(threshold), *limits)
+        if promised is None and (correct or lower_is_better):  # else the certificate says it all
             side = "at_most" if lower_is_better else "at_least"
             extra["acts_at"] = {"column": score, side: file.threshold(found.threshold)}
             acts_at = file.acts_at(found.threshold)
         subject = "the rule"
     else:
-        others = (threshold is not None, correct, lower_is_better)
+        others = (
+            threshold is not None,
+            correct,
+            lower_is_better,
+            promise,
+            by,
+            budget,
+            costs,
+            common,
+        )
         if model is None or not data or not target or any(others):
             raise typer.BadParameter(
-                "give MODEL, DATA and --target (the model has its threshold), or --predictions."
+                "give MODEL, DATA and --target (the model has its threshold and its promise), or "
+                "--predictions."
             )
         from reliablenet.cli.rows import FreshRows, load_model  # torch takes seconds
 
         fitted = load_model(model)
-        budget = (fitted.alpha if alpha is None else alpha, fitted.rho if rho is None else rho)
+        limits = (fitted.alpha if alpha is None else alpha, fitted.rho if rho is None else rho)
         with local_file(data) as path:
-            found = FreshRows(fitted, path, target, group).certify(*budget)
+            found = FreshRows(fitted, path, target, group).certify(*limits)
         subject = "the model"
     if as_json:
         show_json(found.to_dict() | extra)

@@ -38,6 +38,8 @@ class Predictions:
         Column that says which answers are right, with ``score`` alone.
     group : str
         Column that says whose row each is, if rows belong together.
+    by : tuple of str
+        Columns whose values make the groups of a promise.
     lower_is_better : bool
         Whether a low score means a sure answer. Rows then have it with its sign turned.
     """
@@ -49,6 +51,7 @@ class Predictions:
     proba: tuple[str, ...] = ()
     correct: str = ""
     group: str = ""
+    by: tuple[str, ...] = ()
     lower_is_better: bool = False
 
     def threshold(self, value: float) -> float:
@@ -64,14 +67,29 @@ class Predictions:
         """Yield scores and verdicts, batch by batch, anew whenever it is called."""
         found = self._answered() if self.correct else self._predicted()
         for frame, rows in found:
-            yield (
-                replace(rows, group=group_names(frame[self.group], self.group))
-                if self.group
-                else rows
-            )
+            more: dict[str, Any] = {}
+            if self.group:
+                more["group"] = group_names(frame[self.group], self.group)
+            if self.by:
+                more["by"] = {name: group_names(frame[name], name) for name in self.by}
+            yield replace(rows, **more) if more else rows
+
+    def classes(self) -> list[Any] | None:
+        """Return the labels of the probability columns, in their order; None if there are none."""
+        if not self.proba:
+            return None
+        for frame in self._frames([self.label], {self.label}):
+            labels = true_labels(frame[self.label], self.label)
+            return list(name_classes(self.proba, sorted(set(labels)), self.label))
+        return None
+
+    @property
+    def lowest(self) -> float:
+        """A score at which every row is acted on."""
+        return 0.0 if self.proba else -math.inf
 
     def _answered(self) -> Iterator[tuple[pd.DataFrame, ScoredRows]]:
-        for frame in self._frames([self.correct, self.score], {self.correct, self.group}):
+        for frame in self._frames([self.correct, self.score], {self.correct, self.group, *self.by}):
             right = verdicts(frame[self.correct], self.correct)
             yield frame, ScoredRows(self._scores(frame), ~right, -math.inf)
 
@@ -79,7 +97,7 @@ class Predictions:
         answers = list(self.proba) or [self.predicted, self.score]
         classes: NDArray[Any] | None = None
         true, said = set[str](), set[str]()  # in the end, lest a slip in spelling be a class
-        texts = {self.label, self.predicted, self.group}
+        texts = {self.label, self.predicted, self.group, *self.by}
         for frame in self._frames([self.label, *answers], texts):
             labels = true_labels(frame[self.label], self.label)
             if not self.proba:
@@ -104,7 +122,7 @@ class Predictions:
         refuse_other_spelling(true - said, known, "certify", self.label)
 
     def _frames(self, columns: list[str], texts: set[str]) -> Iterator[pd.DataFrame]:
-        wanted = list(dict.fromkeys([*columns, *filter(None, [self.group])]))
+        wanted = list(dict.fromkeys([*columns, *filter(None, [self.group]), *self.by]))
         return read_batches(self.path, wanted, text=texts)
 
     def _scores(self, frame: pd.DataFrame) -> NDArray[np.float64]:
