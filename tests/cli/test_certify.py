@@ -38,7 +38,11 @@ def test_a_model_on_fresh_rows(trained, loans, call) -> None:
     rows = pd.read_csv(loans / "fresh.csv", dtype={"code": str})
     rows["member"] = rows["member"].astype("boolean")
     expected = model.certify(rows[model.feature_names_in_], rows["default"])
-    assert json.loads(result.stdout) == expected.to_dict()
+    found = json.loads(result.stdout)
+    parts = found.pop("breakdown")
+    assert found == expected.to_dict()
+    borne = model.breakdown(rows[model.feature_names_in_], rows["default"])
+    assert [part["errors"] for part in parts] == borne.to_frame()["errors"].tolist()
     assert result.exit_code == (0 if expected.certified else 3)
     assert expected.kind == "fixed"
     strict = call(

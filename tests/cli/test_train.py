@@ -21,8 +21,13 @@ def test_train_prints_verdict_reason_files_and_the_next_command(trained, loans) 
     model = rn.load(loans / "model.rnet")
     assert lines[1] == f"  because   {model.certificate_.reason}"
     assert lines[2] == f"  acted on  {wording.acted_on(model.certificate_)}"
-    assert lines[4:6] == [f"  model     {loans}/model.rnet", f"  report    {loans}/page.html"]
-    assert lines[6].startswith(f"  next      reliablenet predict {loans}/model.rnet ")
+    borne = [line for line in lines if line.startswith(("  borne by  ", "  and by    "))]
+    said = model.breakdown_.summary(2)
+    assert [
+        line[12:].removesuffix(" (explored; no promise was made for parts)") for line in borne
+    ] == (said if model.breakdown_.is_clear_anywhere else [])
+    assert lines[-3:-1] == [f"  model     {loans}/model.rnet", f"  report    {loans}/page.html"]
+    assert lines[-1].startswith(f"  next      reliablenet predict {loans}/model.rnet ")
     assert (loans / "page.html").read_text().startswith("<!DOCTYPE html>")
 
 

@@ -89,11 +89,17 @@ def certify(
     from reliablenet.certificate.rule_search import certified_rule_batches
     from reliablenet.certificate.streaming import certified_threshold_batches, certify_batches
     from reliablenet.cli.predictions import Predictions
-    from reliablenet.cli.printing import certificate_lines, show, show_json
+    from reliablenet.cli.printing import (
+        bearing_lines,
+        bearing_values,
+        certificate_lines,
+        show,
+        show_json,
+    )
     from reliablenet.tables.files import local_file
 
     extra: dict[str, object] = {}
-    acts_at = ""
+    acts_at, borne = "", None
     if predictions:
         columns = {"--label": [label], "--predicted": [predicted], "--score": [score]}
         columns |= {"--proba": options.names(proba), "--correct": [correct]}
@@ -159,12 +165,19 @@ def certify(
         fitted = load_model(model)
         limits = (fitted.alpha if alpha is None else alpha, fitted.rho if rho is None else rho)
         with local_file(data) as path:
-            found = FreshRows(fitted, path, target, group).certify(*limits)
+            fresh = FreshRows(fitted, path, target, group)
+            found = fresh.certify(*limits)
+        borne = fresh.breakdown
+        if borne is not None:
+            extra["breakdown"] = bearing_values(borne)
         subject = "the model"
     if as_json:
         show_json(found.to_dict() | extra)
     else:
-        show(verdict(found, subject), certificate_lines(found, acts_at=acts_at))
+        show(
+            verdict(found, subject),
+            certificate_lines(found, acts_at=acts_at) | bearing_lines(borne),
+        )
     if not found.certified:
         raise typer.Exit(REFUSED)
 

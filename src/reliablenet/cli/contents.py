@@ -9,7 +9,7 @@ from typing import Any
 
 from reliablenet.certificate.shift import sensitivities
 from reliablenet.certificate.shift_wording import survival
-from reliablenet.cli.printing import certificate_lines
+from reliablenet.cli.printing import bearing_lines, bearing_values, certificate_lines
 from reliablenet.datasets.sources import sha256_of
 from reliablenet.methods.layers import find_encoder, layers
 
@@ -44,6 +44,7 @@ def contents_of(model: Any, path: Path) -> dict[str, Any]:
         "threshold": model.threshold_,
         "promise": None if model.promise is None else str(model.promise),
         "certificate": model.certificate_.to_dict(),
+        "breakdown": bearing_values(model.breakdown_),
         "sensitivity": {
             name: card.to_dict() for name, card in sensitivities(model.certificate_).items()
         },
@@ -59,6 +60,7 @@ def lines_of(model: Any, contents: dict[str, Any]) -> dict[str, str]:
     lines = certificate_lines(model.certificate_) | {"method": contents["method"]}
     if model.promise is not None:
         lines["promise"] = contents["promise"]
+    lines |= bearing_lines(model.breakdown_)
     if survived := survival(model.certificate_):
         lines["if moved"] = survived
     if contents["network"]:

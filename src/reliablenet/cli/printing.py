@@ -13,6 +13,7 @@ import typer
 if TYPE_CHECKING:
     from reliablenet.certificate import Certificate, RuleCertificate
     from reliablenet.methods import Comparison
+    from reliablenet.metrics import Breakdown
 
 
 def certificate_lines(
@@ -38,6 +39,22 @@ def certificate_lines(
         lines["acts at"] = acts_at or own
     notes = promise_wording.notes(certificate)
     return lines | {f"note {i + 1}" if len(notes) > 1 else "note": t for i, t in enumerate(notes)}
+
+
+def bearing_lines(breakdown: Breakdown | None) -> dict[str, str]:
+    """Return who clearly bears more mistakes than the rest, by name; nothing if nobody does."""
+    if breakdown is None or not breakdown.is_clear_anywhere:
+        return {}
+    names = ("borne by", "and by")
+    lines = dict(zip(names, breakdown.summary(len(names)), strict=False))
+    lines[list(lines)[-1]] += " (explored; no promise was made for parts)"
+    return lines
+
+
+def bearing_values(breakdown: Breakdown) -> list[dict[str, Any]]:
+    """Return every part with its counts, rates and intervals, as JSON can hold it."""
+    frame = breakdown.to_frame()
+    return [_plain(dict(row)) for row in frame.to_dict("records")]
 
 
 def show(sentence: str, lines: Mapping[str, str]) -> None:

@@ -37,6 +37,7 @@ from reliablenet.tables.target import (
 
 if TYPE_CHECKING:
     from reliablenet.methods import Decisions
+    from reliablenet.metrics import Breakdown
     from reliablenet.monitor.drift import SourceTest
 
 Found = TypeVar("Found", Certificate, RuleCertificate)
@@ -139,18 +140,24 @@ class FreshRows:
         self._strangers: set[str] = set()
         self._numbers = not hasattr(model, "classes_")
         self._names = label_texts([] if self._numbers else model.classes_)
+        self._cuts = model.breakdown_.cuts
+        self.breakdown: Breakdown | None = None  # who bears the mistakes, where rows are counted
 
     def read(self) -> Iterator[ScoredRows]:
         """Yield scores and verdicts."""
         also = [self.target, *filter(None, [self.group])]
         promise = self.model.promise
         by = () if promise is None else promise.columns
+        self.breakdown = None
         for X, columns in feature_batches(self.model, self.path, also, by):
             truth = self._truth(columns[self.target])
             self._watch.add(model_hashes(self.model, X), truth)
             rows = self.model._checked_outputs(X).scored(truth)
             if by:
                 rows = replace(rows, by=rule_groups(self.model, columns))
+            if not self.group:
+                part = self.model._count_cells(rows, X, self._cuts)
+                self.breakdown = part if self.breakdown is None else self.breakdown + part
             yield (
                 replace(rows, group=group_names(columns[self.group], self.group))
                 if self.group

@@ -69,7 +69,13 @@ def train(
     import reliablenet as rn
     from reliablenet.certificate.planning import MOST_SHARE
     from reliablenet.certificate.promise_wording import verdict
-    from reliablenet.cli.printing import certificate_lines, show, show_json
+    from reliablenet.cli.printing import (
+        bearing_lines,
+        bearing_values,
+        certificate_lines,
+        show,
+        show_json,
+    )
     from reliablenet.tables.columns import check_columns
     from reliablenet.tables.files import local_file, read_table
     from reliablenet.tables.target import group_names, take_target
@@ -95,7 +101,8 @@ def train(
     model.fit(features, labels, groups=table[group] if group else None, by=groups_by)
     model.save(out)
     found, acts = model.certificate_, model.threshold_ < float("inf")
-    lines = certificate_lines(found, share=MOST_SHARE) | {"model": str(out)}
+    borne = model.breakdown_
+    lines = certificate_lines(found, share=MOST_SHARE) | bearing_lines(borne) | {"model": str(out)}
     if report is not None:
         from reliablenet.report import model_page, write_page
 
@@ -103,7 +110,8 @@ def train(
         lines["report"] = str(report)
     lines["next"] = f"reliablenet predict {out} NEW-ROWS.csv --out decisions.csv"
     if as_json:
-        show_json({"acts": acts, "certificate": found.to_dict()} | lines)
+        values = {"acts": acts, "certificate": found.to_dict(), "breakdown": bearing_values(borne)}
+        show_json(values | lines)
     else:
         show(verdict(found, "the model", acts=acts), lines)
     if not found.certified:

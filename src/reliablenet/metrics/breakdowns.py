@@ -134,6 +134,11 @@ class Breakdown:
         """Tell whether a cell bears more mistakes than the rest, beyond chance at the level."""
         return bool(self.chance[self.cells.index(cell)] <= 1.0 - self.level)
 
+    @property
+    def is_clear_anywhere(self) -> bool:
+        """Whether any cell clearly bears more mistakes than the rest."""
+        return any(self.is_clear(cell) for cell in self.worst(len(self.cells)))
+
     def summary(self, most: int = 3) -> list[str]:
         """Return the few sentences that matter: which cells bear more mistakes than the rest.
 
