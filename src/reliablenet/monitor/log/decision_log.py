@@ -119,12 +119,8 @@ class DecisionLog:
         certificate = hashlib.sha256(document.encode()).hexdigest()
         with self._writing() as connection:
             last = connection.execute(sa.select(rules).order_by(rules.c.number.desc()).limit(1))
-            found = last.first()
-            if found is not None and (found.name, found.model, found.document) == (
-                name,
-                model,
-                document,
-            ):
+            found, wanted = last.first(), (name, model, document)
+            if found is not None and (found.name, found.model, found.document) == wanted:
                 return int(found.number)
             row = {"name": name, "model": model, "certificate": certificate, "document": document}
             asked = sa.insert(rules).returning(rules.c.number)
@@ -171,15 +167,8 @@ class DecisionLog:
             self._keep_commitment(coin)
             ids = [f"{self._run}-{self._count + place:08x}" for place in range(size)]
             logged = [Logged(name, coin.picks(name)) for name in ids]
-            columns = zip(
-                logged,
-                labels,
-                confidences,
-                accepted,
-                groups or [None] * size,
-                features or [None] * size,
-                strict=True,
-            )
+            more = (groups or [None] * size, features or [None] * size)
+            columns = zip(logged, labels, confidences, accepted, *more, strict=True)
             share = float(coin.share)
             values = [
                 (name, moment, rule, label, confidence, acted, audit, share, group, asked)

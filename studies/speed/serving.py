@@ -1,0 +1,155 @@
+"""What serving costs: single rows and batches over HTTP, every decision in the log before it is told.
+
+Both servers run at once and are asked in turns by one client on the same machine, so that ratios are within one run.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import requests
+
+import reliablenet as rn
+from studies.runner import Block, Record, Study
+from studies.speed.http_client import load, resident, server
+
+ROUNDS, SECONDS = 3, 3.0
+BATCH = 1_000
+MEMORY_REQUESTS = 100_000
+
+
+def make_rows(n: int, seed: int) -> tuple[pd.DataFrame, Any]:
+    """Eight numbers and six categories, as of a table of customers."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame({f"x{i}": rng.normal(size=n) for i in range(8)})
+    for i in range(6):
+        table[f"c{i}"] = rng.choice(list("abcdef"), n)
+    risk = table.x0 + table.x1 + (table.c0 == "a") + 0.5 * rng.normal(size=n)
+    return table, np.where(risk > 0, "yes", "no")
+
+
+def fitted(folder: Path) -> Any:
+    """Return the default model of the library, saved."""
+    model = rn.ReliableClassifier(alpha=0.05, random_state=0).fit(*make_rows(3000, 0))
+    model.save(folder / "model.rnet")
+    return model
+
+
+def single_rows(clients: int) -> Record:
+    """Single rows a second, ours and bare in turns."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        model = fitted(folder)
+        table, _ = make_rows(1, 1)
+        row = {"dataframe_records": table.to_dict("records")}
+        encoded = {"rows": model.encoder_.compact(table).tolist()}
+        path = str(folder / "model.rnet")
+        log = ("--log", str(folder / "d.db"), "--port", "0")
+        with (
+            server("reliablenet", "serve", path, *log) as (ours, _),
+            server("studies.speed.bare_server", path) as (bare, _),
+        ):
+            asked = {
+                "ours": (ours, "/invocations", row),
+                "padded": (bare, "/padded", encoded),
+                "plain": (bare, "/plain", encoded),
+            }
+            found: dict[str, list[dict[str, float]]] = {name: [] for name in asked}
+            for place in range(ROUNDS + 1):
+                for kind, (url, route, body) in asked.items():
+                    measured = load(url, route, body, clients, SECONDS)
+                    if place:  # the first round warms up
+                        found[kind].append(measured)
+            text = requests.get(f"{ours}/metrics", timeout=60).text
+    best = {kind: max(rounds, key=lambda r: r["rate"]) for kind, rounds in found.items()}
+    sums = {line.split()[0]: float(line.split()[1]) for line in text.splitlines() if line[0] != "#"}
+    decided = sum(value for key, value in sums.items() if "decisions_total" in key)
+    return {
+        **{
+            f"{kind}_{key}": round(value, 2)
+            for kind, one in best.items()
+            for key, value in one.items()
+            if key != "requests"
+        },
+        "ratio_to_padded": round(best["ours"]["rate"] / best["padded"]["rate"], 3),
+        "ratio_to_plain": round(best["ours"]["rate"] / best["plain"]["rate"], 3),
+        "rows_a_pass": round(decided / sums["reliablenet_batches_total"], 2),
+        "log_share_of_work": round(
+            sums["reliablenet_log_seconds_total"]
+            / (sums["reliablenet_log_seconds_total"] + sums["reliablenet_model_seconds_total"]),
+            3,
+        ),
+    }
+
+
+def batches() -> Record:
+    """Rows a second in batches over HTTP, against `decide` in Python, in turns."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        model = fitted(folder)
+        table, _ = make_rows(BATCH, 1)
+        body = {"dataframe_records": table.to_dict("records")}
+        log = ("--log", str(folder / "d.db"), "--port", "0")
+        ratios, rates = [], []
+        with server("reliablenet", "serve", str(folder / "model.rnet"), *log) as (url, _):
+            for place in range(ROUNDS + 1):
+                over_http = BATCH * load(url, "/invocations", body, 2, SECONDS)["rate"]
+                begun, passes = time.perf_counter(), 0
+                while time.perf_counter() - begun < SECONDS:
+                    model.decide(table)
+                    passes += 1
+                in_python = BATCH * passes / (time.perf_counter() - begun)
+                if place:
+                    ratios.append(over_http / in_python)
+                    rates.append(over_http)
+    return {
+        "ratio_to_decide": round(float(np.median(ratios)), 3),
+        "rows_a_second": round(max(rates)),
+    }
+
+
+def memory() -> Record:
+    """Memory of the server after few and after many requests."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        fitted(folder)
+        table, _ = make_rows(1, 1)
+        body = {"dataframe_records": table.to_dict("records")}
+        log = ("--log", str(folder / "d.db"), "--port", "0")
+        with server("reliablenet", "serve", str(folder / "model.rnet"), *log) as (url, pid):
+            done = load(url, "/invocations", body, 64, 5.0)["requests"]
+            first, begun = resident(pid), done
+            while done < MEMORY_REQUESTS:
+                done += load(url, "/invocations", body, 64, 10.0)["requests"]
+            last = resident(pid)
+    return {
+        "requests": int(done),
+        "mib_after": {str(int(begun)): round(first), str(int(done)): round(last)},
+    }
+
+
+def blocks() -> list[Block]:
+    """Return the measures."""
+    return [
+        *(
+            Block.once({"what": "single rows", "clients": clients}, partial(single_rows, clients))
+            for clients in (1, 64)
+        ),
+        Block.once({"what": f"batches of {BATCH} rows"}, batches),
+        Block.once({"what": "memory"}, memory),
+    ]
+
+
+STUDY = Study(
+    "speed",
+    "serving",
+    about="What do decisions over HTTP cost, each of them logged?",
+    cost="ten minutes",
+    blocks=blocks,
+)
