@@ -12,11 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from reliablenet._checks import parameter_error
 from reliablenet.certificate import Certificate, RuleCertificate, promise_wording, wording
 from reliablenet.certificate.judgement import judge
+from reliablenet.certificate.shift_wording import survival
 from reliablenet.methods import Comparison, SelectiveEstimator
 from reliablenet.methods.layers import layers
 from reliablenet.metrics import risk_coverage_curve
 from reliablenet.modelfile import versions
 from reliablenet.report import text
+from reliablenet.report.bearing import bearing_parts, bearing_table, moves_table
 from reliablenet.report.calibration import calibration_charts, reliability_bins
 from reliablenet.report.certificate import budget_scale, certificate_facts, parts_table
 from reliablenet.report.charts import marked_numbers
@@ -114,6 +116,7 @@ def model_page(
         scale=budget_scale(certificate),
         parts=parts_table(certificate),
         promise="" if model.promise is None else text.sentence(str(model.promise)),
+        **_bearing(model),
         **_explorer(points, model.threshold_),
         curves=_curves(model, comparison),
         calibration=calibration_charts(bins),
@@ -134,6 +137,19 @@ def model_page(
         classes=[str(name) for name in getattr(model, "classes_", [])],
         text=text,
     )
+
+
+def _bearing(model: SelectiveEstimator) -> dict[str, Any]:
+    """Return who bears the mistakes, and how far the source may move."""
+    found = model.breakdown_
+    shown = found.whole.errors > 0 and bool(found.cells)
+    return {
+        "borne": bearing_parts(found) if shown else [],
+        "borne_clearly": found.is_clear_anywhere if shown else False,
+        "borne_table": bearing_table(found) if shown else None,
+        "survival": text.sentence(survival(model.certificate_)),
+        "moves": moves_table(model.certificate_),
+    }
 
 
 def _state(certificate: Certificate | RuleCertificate, acts: bool) -> str:
