@@ -11,11 +11,12 @@ from typing import Any, Literal, Self, get_args
 
 from reliablenet._checks import check_count, check_fraction, is_real, parameter_error
 from reliablenet.certificate import wording
+from reliablenet.certificate.anytime import anytime_upper
 from reliablenet.certificate.bounds import clopper_pearson_interval, clopper_pearson_upper
 from reliablenet.certificate.planning import largest_certifiable_errors
 from reliablenet.errors import InvalidDataError
 
-Kind = Literal["fixed", "monotone", "sequence"]
+Kind = Literal["fixed", "monotone", "sequence", "anytime"]
 Unit = Literal["row", "group"]
 Population = Literal["all", "accepted", "group", "class", "predicted"]
 FORMAT, FIRST_FORMAT = "reliablenet-certificate/2", "reliablenet-certificate/1"
@@ -81,10 +82,11 @@ class Certificate:
         Allowed probability, over the draw of the fold, that the certificate is wrong.
     threshold : float
         Rows with a score at or above it are accepted; ``inf`` where no threshold can be certified.
-    kind : {"fixed", "monotone", "sequence"}
+    kind : {"fixed", "monotone", "sequence", "anytime"}
         "fixed": the rule was set before the fold was seen. "monotone": the threshold was chosen on
         the fold itself, which costs nothing because JCW is monotone in it. "sequence": thresholds were
-        tested in an order fixed beforehand, up to the first that failed.
+        tested in an order fixed beforehand, up to the first that failed. "anytime": as rows came in,
+        with looks at any time.
     unit : {"row", "group"}
         What was counted, and so what is promised: "row" speaks of a random new row, "group" of a
         random row of a random new group.
@@ -180,8 +182,11 @@ class Certificate:
         fold has the bound of the most errors that alpha affords: with ties fewer are accepted, and
         their own bound would fail too often. Where every row is accepted there was nothing to
         choose, and the errors counted decide again (docs/decisions/0020). Of rows acted on, whose
-        number depends on the threshold, it is always the bound of the most errors.
+        number depends on the threshold, it is always the bound of the most errors. After looks at
+        any time it is alpha: what is proved is that JCW is within it (docs/decisions/0029).
         """
+        if self.kind == "anytime":
+            return max(anytime_upper(self.errors, self.n, self.rho), self.alpha)
         counted = self.errors
         chosen = self.kind == "monotone" and 0 < self.accepted < self.n
         if chosen or (self.kind == "sequence" and self.accepted > 0):

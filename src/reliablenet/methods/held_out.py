@@ -173,6 +173,11 @@ class Evidence:
         truth: Any = rows.truth
         return cls(rows.score, top_probability, predicted, truth, row, rows.by or {})
 
+    def followed_by(self, later: Evidence) -> Evidence:
+        """Return these rows and later ones."""
+        both = {n: np.concatenate([getattr(self, n), getattr(later, n)]) for n in DTYPES}
+        return Evidence(**both)
+
     def __len__(self) -> int:
         return len(self.score)
 

@@ -18,6 +18,7 @@ from reliablenet.certificate.rule_certify import read_certificate
 from reliablenet.errors import InvalidParameterError, ModelFileError, ReliableNetError
 from reliablenet.modelfile.allowed_types import estimator_from_bytes, estimator_to_bytes
 from reliablenet.modelfile.archive import open_sealed, seal
+from reliablenet.modelfile.chain import read_chain, to_plain as chain_to_plain
 from reliablenet.modelfile.manifest import (
     FORMAT,
     MANIFEST,
@@ -99,6 +100,8 @@ def save_layers(layers: Iterable[Any], path: str | Path) -> Path:
         if beside is not None:
             members[BESIDE] = estimator_to_bytes(beside)
     manifest["methods"] = [_describe(method) for method in methods]
+    if chain := getattr(model, "chain_", ()):
+        manifest["chain"] = chain_to_plain(chain)
     write_atomically(target, seal(with_manifest(manifest, members)))
     return target
 
@@ -200,4 +203,6 @@ def _restore(
     model._restore_proof(certificate, members[EVIDENCE], members.get(SEEN))
     model.source_ = Source.from_bytes(members[SOURCE]) if SOURCE in members else None
     model.fingerprint_ = str(manifest["fingerprint"])
+    if chain := read_chain(manifest.get("chain"), members[CERTIFICATE].decode(), path):
+        model.chain_ = chain
     return cast(StoredMethod, model)
