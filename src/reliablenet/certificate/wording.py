@@ -244,6 +244,8 @@ def percent_up(bound: float, limit: float, *, trim: bool = True) -> str:
     >>> percent_up(0.04321, 0.05), percent_up(0.049999, 0.05), percent_up(0.0500001, 0.05)
     ('4.33 %', '5 %', '5.01 %')
     """
+    if bound == limit:
+        return exact(limit)
     value = 100 * Decimal(bound)
     for digits in range(2, 18):
         rounded = value.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_CEILING)

@@ -16,8 +16,10 @@ from reliablenet.cli.demo import demo
 from reliablenet.cli.doctor import doctor
 from reliablenet.cli.drift import drift
 from reliablenet.cli.inspect import inspect
+from reliablenet.cli.monitor import monitor
 from reliablenet.cli.plan import plan
 from reliablenet.cli.predict import predict
+from reliablenet.cli.recertify import recertify
 from reliablenet.cli.report import report
 from reliablenet.cli.running import Commands
 from reliablenet.cli.serve import serve
@@ -31,7 +33,10 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-COMMANDS = (demo, train, predict, certify, drift, compare, inspect, report, plan, serve, doctor)
+COMMANDS = (
+    *(demo, train, predict, certify, compare, inspect, report, plan),
+    *(serve, monitor, drift, recertify, doctor),
+)
 for command in COMMANDS:
     app.command()(command)
 app.add_typer(data, name="data")
@@ -58,6 +63,7 @@ def common(
     """Classifiers that know when to act and when to defer.
 
     Exit codes: 0 done, 1 a bug of ours, 2 a mistake in what was typed or in the data, 3 certificate refused, 4 alarm: the source changed or the promise broke, 5 file or dataset not found.
+    Exit codes: 0 done, 1 a bug of ours, 2 a mistake in what was typed or in the data, 3 certificate refused, 4 alarm, 5 file or dataset not found.
 
     Example: reliablenet train loans.csv --target default --alpha 0.02 --out model.rnet
     """

@@ -174,10 +174,12 @@ def certify(
     if as_json:
         show_json(found.to_dict() | extra)
     else:
-        show(
-            verdict(found, subject),
-            certificate_lines(found, acts_at=acts_at) | bearing_lines(borne),
-        )
+        lines = certificate_lines(found, acts_at=acts_at) | bearing_lines(borne)
+        if model is not None and not found.certified:
+            lines["next"] = (
+                f"a new threshold from fresh rows: reliablenet recertify {model} FRESH-ROWS --target {target} --out RENEWED"
+            )
+        show(verdict(found, subject), lines)
     if not found.certified:
         raise typer.Exit(REFUSED)
 

@@ -48,6 +48,10 @@ def contents_of(model: Any, path: Path) -> dict[str, Any]:
         "sensitivity": {
             name: card.to_dict() for name, card in sensitivities(model.certificate_).items()
         },
+        "chain": [
+            {"certificate": link.certificate, "reason": link.reason, "date": link.date or None}
+            for link in getattr(model, "chain_", ())
+        ],
         "data_fingerprint": manifest["fingerprint"],
         "versions": manifest["versions"],
         "sha256": {"file": sha256_of(path)} | manifest["sha256"],
@@ -85,6 +89,9 @@ def lines_of(model: Any, contents: dict[str, Any]) -> dict[str, str]:
     if made is not None:
         lines["rows"] = f"fingerprint {made.rows or 'not known'}, used for {made.uses} certificate"
         lines["rows"] += "s" * (made.uses != 1)
+    for number, link in enumerate(contents["chain"], 1):
+        when = f", {link['date']}" if link["date"] else ""
+        lines[f"certificate {number}"] = f"{link['reason']}{when} ({link['certificate'][:16]})"
     lines["data"] = f"fingerprint {contents['data_fingerprint'][:16]}"
     lines["made with"] = ", ".join(f"{name} {v}" for name, v in contents["versions"].items())
     lines["sha256"] = contents["sha256"]["file"]

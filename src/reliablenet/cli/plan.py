@@ -23,6 +23,17 @@ def plan(
         int | None,
         typer.Option(min=1, help="Certification rows that you have: print what they can prove."),
     ] = None,
+    monitor: Annotated[
+        bool,
+        typer.Option("--monitor", help="Plan the monitor instead: how soon is a breach seen?"),
+    ] = False,
+    audit: Annotated[
+        float, typer.Option(help="With --monitor: probability with which a row is audited.")
+    ] = 1.0,
+    level: Annotated[
+        float,
+        typer.Option(callback=options.fraction, help="With --monitor: chance of a false alarm."),
+    ] = 0.05,
     as_json: options.AsJson = False,
 ) -> None:
     """Tell how many certification rows a budget needs, before any is labelled.
@@ -30,7 +41,12 @@ def plan(
     Example: reliablenet plan --alpha 0.05 --expected-jcw 0.03
 
     Example: reliablenet plan --alpha 0.05 --rows 400
+
+    Example: reliablenet plan --alpha 0.05 --monitor --audit 0.1
     """
+    if monitor:
+        _plan_monitor(alpha, level, audit, as_json)
+        return
     from reliablenet.certificate import (
         certification_power,
         clopper_pearson_upper,
@@ -69,3 +85,33 @@ def plan(
         show_json(result)
     else:
         show(sentence, lines)
+
+
+def _plan_monitor(alpha: float, level: float, audit: float, as_json: bool) -> None:
+    """Print how soon the monitor sees breaches of several sizes."""
+    from reliablenet.certificate.wording import exact, percent
+    from reliablenet.cli.printing import show, show_json
+    from reliablenet.monitor.delays import plan_delay
+
+    sizes = [factor * alpha for factor in (1.5, 2.0, 3.0, 5.0) if factor * alpha < 1.0]
+    delays = {jcw: plan_delay(alpha, jcw, level, audit) for jcw in sizes}
+    if as_json:
+        found = [{"jcw": jcw} | delay._asdict() for jcw, delay in delays.items()]
+        show_json({"alpha": alpha, "level": level, "audit": audit, "delays": found})
+        return
+    lines = {}
+    for jcw, (median, most, labels) in delays.items():
+        name = f"{percent(jcw)} wrong"
+        if median is None or labels is None:
+            lines[name] = "takes more rows than can be planned"
+            continue
+        ninety = "more than can be planned" if most is None else f"{most:,}"
+        lines[name] = (
+            f"alarm after {median:,} rows in half of the cases, {ninety} in nine tenths; "
+            f"about {labels:,.0f} audited rows"
+        )
+    show(
+        f"A rule that breaks {exact(alpha)} is found so soon, if {exact(audit)} of its rows are audited (chance of a "
+        f"false alarm, ever: {exact(level)}).",
+        lines,
+    )

@@ -15,7 +15,7 @@ from reliablenet.certificate import Certificate, Provenance, RuleCertificate
 from reliablenet.certificate.labels import find_places, refuse_other_spelling
 from reliablenet.certificate.rule_plan import plan_rule
 from reliablenet.certificate.rule_search import certify_rule_batches
-from reliablenet.certificate.scored import ScoredRows
+from reliablenet.certificate.scored import ScoredRows, join_rows
 from reliablenet.certificate.streaming import certify_batches
 from reliablenet.errors import DataFileError, InvalidDataError
 from reliablenet.methods.layers import find_encoder
@@ -142,6 +142,15 @@ class FreshRows:
         self._names = label_texts([] if self._numbers else model.classes_)
         self._cuts = model.breakdown_.cuts
         self.breakdown: Breakdown | None = None  # who bears the mistakes, where rows are counted
+        self._hashes: list[NDArray[np.uint64] | None] = []
+
+    def read_all(self) -> tuple[ScoredRows, NDArray[np.uint64] | None]:
+        """Return scores and verdicts of all rows, and their hashes where they can be compared."""
+        batches = list(self.read())
+        rows = join_rows(batches)
+        self.check(rows.n_unknown == rows.n)
+        known = [part for part in self._hashes if part is not None]
+        return rows, np.concatenate(known) if len(known) == len(batches) else None
 
     def read(self) -> Iterator[ScoredRows]:
         """Yield scores and verdicts."""
@@ -151,7 +160,8 @@ class FreshRows:
         self.breakdown = None
         for X, columns in feature_batches(self.model, self.path, also, by):
             truth = self._truth(columns[self.target])
-            self._watch.add(model_hashes(self.model, X), truth)
+            self._hashes.append(model_hashes(self.model, X))
+            self._watch.add(self._hashes[-1], truth)
             rows = self.model._checked_outputs(X).scored(truth)
             if by:
                 rows = replace(rows, by=rule_groups(self.model, columns))
@@ -183,18 +193,22 @@ class FreshRows:
 
     def finish(self, certificate: Found) -> Found:
         """Raise if the rows were no fresh ones; add to the certificate what is known of them."""
-        self._watch.refuse_seen()
-        refuse_other_spelling(self._strangers, self._names.tolist(), "certify", self.target)
-        if certificate.unknown == certificate.n:
-            raise InvalidDataError(
-                f"None of the labels in {self.target!r} is known to the model: it has "
-                f"{sorted(self._strangers)[:5]}, the model knows {self._names.tolist()[:10]}."
-            )
+        self.check(certificate.unknown == certificate.n)
         copies = 0 if self.group else self._watch.warn_of_copies()
         made = certificate.provenance or Provenance()
         known = replace(made, rows=self._watch.fingerprint(), copies=copies)
         whole: Found = replace(self.model._target.describe(certificate), provenance=known)
         return whole
+
+    def check(self, none_known: bool) -> None:
+        """Raise if the rows were no fresh ones, or their labels are not those of the model."""
+        self._watch.refuse_seen()
+        refuse_other_spelling(self._strangers, self._names.tolist(), "certify", self.target)
+        if none_known:
+            raise InvalidDataError(
+                f"None of the labels in {self.target!r} is known to the model: it has "
+                f"{sorted(self._strangers)[:5]}, the model knows {self._names.tolist()[:10]}."
+            )
 
 
 def training_rows(model: Any, data: str, target: str) -> tuple[pd.DataFrame, NDArray[Any]]:

@@ -175,8 +175,8 @@ class Evidence:
 
     def followed_by(self, later: Evidence) -> Evidence:
         """Return these rows and later ones."""
-        both = {n: np.concatenate([getattr(self, n), getattr(later, n)]) for n in DTYPES}
-        return Evidence(**both)
+        both: Any = (np.concatenate([getattr(self, n), getattr(later, n)]) for n in DTYPES)
+        return Evidence(*both)
 
     def __len__(self) -> int:
         return len(self.score)

@@ -59,6 +59,7 @@ def renew(
         found = held.judge(model.alpha, model.rho, None)
     else:
         found = held.judge_promise(model.promise, model.rho, None, getattr(model, "classes_", None))
+    found = model._target.describe(found)
     return adopt(model, found, rows, hashes, reason), found
 
 
@@ -76,7 +77,8 @@ def adopt(
     before, after = model.certificate_.to_json(), certificate.to_json()
     renewed.chain_ = add_link(getattr(model, "chain_", ()), before, after, reason)
     renewed._adopt(certificate)
-    renewed.evidence_ = Evidence.of(rows, np.full(rows.n, -1))
+    renewed.evidence_ = model._target.evidence(rows, np.full(rows.n, -1))
+    renewed._fold_breakdown = None  # by columns: that of the old rows
     if model.seen_ is not None and hashes is not None:
         past = np.concatenate([model.seen_.trained, model.seen_.certified])
         renewed.seen_ = SeenRows.of(past, hashes)
@@ -122,9 +124,9 @@ class RenewalState:
     def begin(cls, model: Any) -> RenewalState:
         """Fix the grid on the old certification fold, before any fresh row is seen."""
         refuse_own_rule(model)
-        if model.promise is not None:
+        if model.promise is not None or not hasattr(model, "classes_"):
             raise InvalidParameterError(
-                "A sequential renewal knows the promise about all rows; this model has another one. "
+                "A sequential renewal knows classifiers with a promise about all rows; this model is another. "
                 "Renew it by a fixed plan, without a state."
             )
         grid = threshold_grid(model.evidence_.score)

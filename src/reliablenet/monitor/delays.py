@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from reliablenet._checks import check_fraction, is_real, parameter_error
+from reliablenet.certificate.anytime import log_sum
 from reliablenet.monitor.e_process import LOG_WHOLE, NODES, Bets, log_beta_mixture, make_bets
 from reliablenet.monitor.outcomes import check_probability
 
@@ -68,7 +68,9 @@ def plan_delay(alpha: float, jcw: float, level: float = 0.05, audit: float = 1.0
             jcw,
             "There is no alarm to wait for while the budget is kept.",
         )
-    last = last_rows(alpha, level, audit, min(MOST_ERRORS, math.ceil(60 / (jcw / alpha - 1) ** 2) + 60))
+    last = last_rows(
+        alpha, level, audit, min(MOST_ERRORS, math.ceil(60 / (jcw / alpha - 1) ** 2) + 60)
+    )
     median, most = first_passage(last, jcw * audit, (0.5, 0.9))
     return Delay(median, most, None if median is None else median * audit)
 
@@ -118,9 +120,11 @@ def first_passage(
     return found + [None] * (len(quantiles) - len(found))
 
 
-def _log_whole(bets: Bets, errors: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+def _log_whole(
+    bets: Bets, errors: NDArray[np.int64], rows: NDArray[np.int64]
+) -> NDArray[np.float64]:
     if bets.audit == 1.0:
         return np.asarray(LOG_WHOLE + log_beta_mixture(errors, rows, bets.alpha))
     surplus = bets.log_surplus(np.array(bets.audit))
     each = rows[:, None] * bets.log_right + errors[:, None] * surplus
-    return np.asarray(LOG_WHOLE + logsumexp(each, axis=1) - math.log(NODES))
+    return np.asarray(LOG_WHOLE + log_sum(each) - math.log(NODES))

@@ -25,7 +25,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincc, betainccinv, betaln, logsumexp
+from scipy.special import betaincc, betainccinv, betaln
+
+from reliablenet.certificate.anytime import log_sum
 
 WHOLE = 0.9  # share of the capital that bets on the whole stream; the rest bets on restarts
 SHAPE, RATIO = 6.0, 2.2  # prior of the wrong share: most weight near twice alpha
@@ -203,7 +205,7 @@ def log_value(state: Capital, bets: Bets) -> float:
     whole = _log_whole(
         bets, np.array([state.rows]), np.array([state.errors]), state.log_surplus[None]
     )
-    restarts = np.logaddexp(logsumexp(state.log_restarts), state.log_cash)
+    restarts = np.logaddexp(log_sum(state.log_restarts), state.log_cash)
     return float(np.logaddexp(LOG_WHOLE + whole[0], LOG_RESTARTS + restarts))
 
 
@@ -268,7 +270,7 @@ def _advance(
     # The value right after each wrong row.
     made = np.searchsorted(starts, wrong, side="right")
     product = (wrong + 1)[:, None] * bets.log_right + surplus[1:]
-    restarted = np.logaddexp(logsumexp(product + restarts[made], axis=1), cash[made])
+    restarted = np.logaddexp(log_sum(product + restarts[made]), cash[made])
     row = state.rows + wrong + 1
     errors = state.errors + 1 + np.arange(len(wrong))
     whole = _log_whole(bets, row, errors, state.log_surplus + surplus[1:])
@@ -333,4 +335,4 @@ def _log_whole(bets: Bets, rows: NDArray[Any], errors: NDArray[Any], surplus: Fl
     if bets.audit == 1.0:
         return np.asarray(log_beta_mixture(errors, rows, bets.alpha))
     each = rows[:, None] * bets.log_right + surplus
-    return np.asarray(logsumexp(each, axis=1) - math.log(NODES))
+    return np.asarray(log_sum(each) - math.log(NODES))

@@ -32,7 +32,8 @@ def sentence(monitor: Monitor) -> str:
     if raised:
         name, part = min(raised.items(), key=lambda item: item[1].alarm_row or 0)
         whose = f" of {name}" if name else ""
-        others = f" So do {len(raised) - 1} other populations." if len(raised) > 1 else ""
+        more = [other for other in raised if other != name]
+        others = f" The same holds for {', '.join(more[:5])}." if more else ""
         return (
             f"Alarm at row {part.alarm_row:,}{whose}: the rule acts wrongly on more than "
             f"{exact(part.alpha)} of {_rows_of(part)} ({chance}).{others}"

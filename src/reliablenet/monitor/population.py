@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from reliablenet.certificate.anytime import STAKES, solve_upper
+from reliablenet.certificate.anytime import STAKES, log_mixture, solve_upper
 from reliablenet.monitor.e_process import (
     Bets,
     Capital,
@@ -126,6 +126,14 @@ class Population:
     def best_upper_bound(self) -> float:
         """What the bound would be if every row that waits turned out right."""
         return solve_upper(self.log_kept, self.rows, self.level, self.audit)
+
+    def log_evidence_below(self, mean: float) -> float:
+        """Return the logarithm of the evidence that the mean JCW is below a number; rows that wait count as wrong.
+
+        The upper bound is where the evidence reaches 1 / level.
+        """
+        kept = self.log_kept + self._log_kept_by(_spread(self.pending))
+        return float(log_mixture(kept, self.rows, mean, self.audit))
 
     def update(
         self,

@@ -1,0 +1,160 @@
+"""`monitor`, `recertify` and `plan --monitor` as they are typed."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from typer.testing import CliRunner
+
+import reliablenet as rn
+from reliablenet.cli.app import app
+from reliablenet.monitor import Monitor
+from reliablenet.monitor.coin import AuditCoin
+from reliablenet.monitor.log import DecisionLog, Outcome
+
+
+def run(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def outcomes(n=600, jcw=0.02, seed=0):
+    random = np.random.default_rng(seed)
+    accepted = random.random(n) < 0.8
+    return accepted, random.random(n) < jcw / 0.8
+
+
+def test_a_table_is_judged_as_the_class_does(tmp_path):
+    for jcw, code in ((0.02, 0), (0.2, 4)):
+        accepted, wrong = outcomes(jcw=jcw)
+        file = tmp_path / "outcomes.csv"
+        pd.DataFrame({"accepted": accepted, "wrong": wrong}).to_csv(file, index=False)
+        expected = Monitor(0.05)
+        expected.update(accepted, wrong)
+        found = run("monitor", file, "--json")
+        assert found.exit_code == code, found.output
+        assert json.loads(found.stdout) == json.loads(json.dumps(expected.to_dict()))
+        shown = run("monitor", file)
+        assert shown.exit_code == code
+        assert str(expected) in shown.output
+        assert ("recertify" in shown.output) == (code == 4)
+
+
+def test_labels_audits_groups_and_empty_outcomes(tmp_path):
+    accepted, wrong = outcomes(1000, 0.04)
+    random = np.random.default_rng(1)
+    audited, group = random.random(1000) < 0.5, random.choice(["A", "B"], 1000)
+    truth = np.where(wrong, "no", "yes").astype(object)
+    truth[~audited | (np.arange(1000) >= 990)] = None
+    table = {"accepted": np.where(accepted, "yes", "no"), "label": "yes", "truth": truth}
+    file = tmp_path / "outcomes.jsonl"
+    frame = pd.DataFrame(table | {"audited": audited, "group": group})
+    frame.to_json(file, orient="records", lines=True)
+    words = ("monitor", file, "--label", "label", "--truth", "truth", "--group", "group")
+    assert "--audit" in run(*words).output
+    found = json.loads(run(*words, "--audit", 0.5, "--json").stdout)
+    expected = Monitor({"A": 0.05, "B": 0.05}, audit=0.5)
+    pending = np.arange(1000) >= 990
+    expected.update(accepted, wrong, audited, by=group, pending=pending)
+    assert found == json.loads(json.dumps(expected.to_dict()))
+    assert found["pending"] == (accepted & audited & pending).sum()
+    assert run("monitor", file, "--label", "label").exit_code == 2
+
+
+def test_a_decision_log_is_read_whole_and_outcomes_count_where_they_belong(tmp_path):
+    place = tmp_path / "decisions.db"
+    certificate = rn.Certificate(0, 80, 100, alpha=0.04, rho=0.05, threshold=0.9)
+    accepted, wrong = outcomes(400, 0.2)
+    with DecisionLog(place, create=True) as log:
+        old = log.put_in_force("loans", "0" * 64, certificate.to_json())
+        log.append(old, AuditCoin(bytes(32), 0.5), ["yes"], [0.9], [True])
+        rule = log.put_in_force("loans", "1" * 64, certificate.to_json())
+        coin = AuditCoin(bytes(32), share=0.5)
+        kept = log.append(rule, coin, ["yes"] * 400, [0.9] * 400, accepted.tolist())
+        audited = np.array([entry.audit for entry in kept])
+        told = [
+            Outcome(entry.id, truth="no" if bad else "yes")
+            for place, (entry, bad) in enumerate(zip(kept, wrong, strict=True))
+            if place % 10  # every tenth is still to come; those not picked do not count
+        ]
+        log.record(told[::-1])
+    expected = Monitor(0.04, audit=0.5)
+    expected.update(accepted, wrong, audited, pending=np.arange(400) % 10 == 0)
+    found = run("monitor", place, "--json")
+    assert found.exit_code == 4, found.output
+    assert json.loads(found.stdout) == json.loads(json.dumps(expected.to_dict()))
+    assert run("monitor", place, "--audit", 0.5).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("accepted,wrong\nmaybe,1\n", "yes and no, or 1 and 0; it holds 'maybe'"),
+        ("accepted\n1\n", "wrong"),
+        ("accepted,wrong\n", "no rows"),
+        ("accepted,wrong\n,1\n", "must be known of every row"),
+    ],
+)
+def test_bad_tables_are_named(tmp_path, content, expected):
+    file = tmp_path / "outcomes.csv"
+    file.write_text(content)
+    found = run("monitor", file)
+    assert found.exit_code == 2
+    assert expected in found.output
+    assert run("monitor", tmp_path / "none.csv").exit_code == 5
+
+
+def table(n, seed):
+    random = np.random.default_rng(seed)
+    frame = pd.DataFrame(random.normal(size=(n, 3)), columns=["a", "b", "c"])
+    chance = 1 / (1 + np.exp(-3 * frame["a"]))
+    return frame, np.where(random.random(n) < chance, "yes", "no")
+
+
+def test_recertify_writes_a_renewed_model_or_nothing(tmp_path):
+    base = LogisticRegression().fit(*table(400, 9))
+    model, out = tmp_path / "model.rnet", tmp_path / "new.rnet"
+    rn.CertifiedThreshold(base, alpha=0.1, random_state=0).fit(*table(1200, 0)).save(model)
+    for seed, name in ((0, "seen"), (1, "fresh"), (2, "march"), (3, "april")):
+        frame, y = table(1200 if seed < 2 else 300, seed)
+        frame.assign(y=y).to_csv(tmp_path / f"{name}.csv", index=False)
+    few = pd.read_csv(tmp_path / "march.csv").head(15)
+    few.to_csv(tmp_path / "few.csv", index=False)
+    words = ("--target", "y", "--out", out)
+
+    refused = run("recertify", model, tmp_path / "seen.csv", *words)
+    assert refused.exit_code == 2
+    assert "given to `fit` already" in refused.output
+    refused = run("recertify", model, tmp_path / "few.csv", *words)
+    assert refused.exit_code == 3
+    assert "--sequential" in refused.output
+    assert not out.exists()
+
+    granted = run("recertify", model, tmp_path / "fresh.csv", *words, "--reason", "a new year")
+    assert granted.exit_code == 0, granted.output
+    assert "certificate 2 in its chain" in granted.output
+    assert rn.load(out).chain_[1].reason == "a new year"
+    assert "a new year" in run("inspect", out).output
+
+    state = tmp_path / "state.json"
+    again = tmp_path / "again.rnet"
+    words = ("--target", "y", "--out", again, "--sequential", state)
+    first = run("recertify", out, tmp_path / "few.csv", *words)
+    assert first.exit_code == 3
+    assert "look again any time" in first.output
+    for month in ("march", "april"):
+        frame = pd.read_csv(tmp_path / f"{month}.csv")
+        (frame.tail(285)).to_csv(tmp_path / f"{month}.csv", index=False)
+        last = run("recertify", out, tmp_path / f"{month}.csv", *words, "--json")
+    assert last.exit_code == 0, last.output
+    assert json.loads(last.stdout)["kind"] == "anytime"
+    assert json.loads(last.stdout)["n"] == 585
+    assert len(rn.load(again).chain_) == 3
+
+
+def test_delays_are_planned():
+    found = json.loads(run("plan", "--monitor", "--json").stdout)
+    assert {round(entry["jcw"], 3) for entry in found["delays"]} == {0.075, 0.1, 0.15, 0.25}
+    assert next(e for e in found["delays"] if round(e["jcw"], 2) == 0.1)["median"] <= 140
+    assert "alarm after" in run("plan", "--monitor", "--audit", 0.5).output
