@@ -137,6 +137,37 @@ def draw_cost_by_size() -> Figure:
     return axes.figure
 
 
+def draw_remixing() -> Figure:
+    """Draw JCW and throughput along the sweep of Coloured MNIST, a thin line a seed."""
+    records = read_records("guarantees", "remixing")
+    figure = Figure(figsize=(7.2, 3.4), layout="constrained")
+    wrongly, rightly = figure.subplots(1, 2)
+    cases = dict.fromkeys(record["case"] for record in records)
+    for case, colour in zip(cases, (ORANGE, BLUE, GREEN), strict=True):
+        lines: dict[int, list[dict[str, Any]]] = {}
+        for record in records:
+            if record["case"] == case:
+                lines.setdefault(record["seed"], []).append(record)
+        place = [record["correlation"] for record in next(iter(lines.values()))]
+        errors, acted = (
+            np.array([[r[name] / r["n"] for r in line] for line in lines.values()])
+            for name in ("errors", "accepted")
+        )
+        for axes, values in ((wrongly, errors), (rightly, acted - errors)):
+            axes.plot(place, values.T, color=colour, linewidth=0.6, alpha=0.5)
+            axes.plot(place, values.mean(axis=0), color=colour, linewidth=2.0, label=case)
+    wrongly.axhline(records[0]["alpha"], color="0.2", linewidth=1.2, linestyle="--")
+    wrongly.text(0.3, records[0]["alpha"] + 0.005, "alpha")
+    wrongly.axvline(0.9, color="0.7", linewidth=0.8, linestyle=":")
+    for axes, what in ((wrongly, "wrongly"), (rightly, "rightly")):
+        axes.set(xlim=(0.92, 0.08), xlabel="correlation of colour and digit")
+        axes.set_title(f"share of digits acted on {what}", loc="left", fontsize=9)
+        axes.set_ylim(bottom=0.0)
+        axes.spines[["top", "right"]].set_visible(False)
+    wrongly.legend(frameon=False, fontsize=8, loc="upper left", title="certified at 0.9:")
+    return figure
+
+
 def _axes(width: float, height: float) -> Any:
     axes = Figure(figsize=(width, height), layout="constrained").subplots()
     axes.spines[["top", "right"]].set_visible(False)
@@ -149,6 +180,7 @@ DRAWINGS = {
     "power": draw_power,
     "certified_throughput": draw_certified_throughput,
     "cost_by_size": draw_cost_by_size,
+    "remixing": draw_remixing,
 }
 
 

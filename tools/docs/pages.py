@@ -25,11 +25,23 @@ from typing import Any
 
 from reliablenet import errors
 from reliablenet.methods import ledger
-from tools.docs import default_tables, guarantee_tables, quality_tables, speed_tables
+from tools.docs import (
+    default_tables,
+    guarantee_tables,
+    promise_tables,
+    quality_tables,
+    speed_tables,
+)
 from tools.docs.markdown import DOCS, PART, ROOT, fill
 
 README = ROOT / "README.md"
-PARTS = default_tables.PARTS | guarantee_tables.PARTS | quality_tables.PARTS | speed_tables.PARTS
+PARTS = (
+    default_tables.PARTS
+    | guarantee_tables.PARTS
+    | promise_tables.PARTS
+    | quality_tables.PARTS
+    | speed_tables.PARTS
+)
 BLOCK = re.compile(
     r"^```(?P<language>\w+)(?P<options>[^\n`]*)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE
 )
