@@ -123,7 +123,8 @@ class Promise:
         Parameters
         ----------
         alpha : float in (0, 1), or mapping from group to float
-            With a mapping, groups that it does not name are deferred.
+            With a mapping, groups that it does not name are deferred; where all share a threshold, they
+            are acted on without a promise.
         by : str or sequence of str
             The column; several are crossed.
         common : bool
