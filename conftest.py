@@ -6,6 +6,10 @@ import os
 import shutil
 from collections.abc import Iterator
 
+# Every worker, and every process that a test starts, would otherwise have as many threads as there are cores, and they
+# would wait for each other. To try the tests with more, set it. Workers are started later, and inherit it.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
@@ -18,12 +22,9 @@ settings.load_profile("default")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def one_thread_a_worker() -> None:
-    """Under xdist every worker would otherwise start as many threads as there are cores.
-
-    To try the tests with more, set OMP_NUM_THREADS.
-    """
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+def threads_of_a_worker() -> None:
+    """Say it to torch as well, which may have been imported before this file was read."""
+    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 
 
 @pytest.fixture(autouse=True)

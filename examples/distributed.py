@@ -48,7 +48,7 @@ def main() -> None:
         random_state=0,
     )
     # Every process says the same; each reads its share of the training rows.
-    clf.fit(Visits(10_000, 0), selection=Visits(2000, 1), certification=Visits(2000, 2))
+    clf.fit(Visits(4000, 0), selection=Visits(1000, 1), certification=Visits(2000, 2))
 
     if first:  # all hold the same model
         print(f"processes: {world}, epochs: {len(clf.history_.records)}")

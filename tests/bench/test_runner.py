@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from launcher import Process, launcher
 from study_records import TINY_FILE
 
 from reliablenet.bench import Plan, Point, Profile, Store, load_profile, pending_jobs, run_jobs
@@ -197,12 +198,19 @@ def test_dask_says_nothing_of_a_taken_port_or_of_a_worker_that_is_slow_to_go(tmp
 
 def test_ten_kills_at_random_moments_change_nothing(finished, tmp_path) -> None:
     moments = random.Random(0)  # noqa: S311
+    profile = tmp_path / "tiny.toml"
+    profile.write_text(TINY_FILE)
+    line = ["-m", "reliablenet", "bench", "run", "--profile", profile, "--results", tmp_path]
+
+    def run() -> Process:
+        return Process(launcher(), [str(part) for part in line], tmp_path, os.environ)
+
     for _ in range(10):
-        process = bench(tmp_path)
-        time.sleep(moments.uniform(1.5, 5.0))
-        os.killpg(process.pid, signal.SIGKILL)
+        process = run()
+        time.sleep(moments.uniform(0.5, 3.0))
+        process.send_signal(signal.SIGKILL)
         process.communicate()
-    process = bench(tmp_path)
+    process = run()
     _, err = process.communicate(timeout=1200)
-    assert process.returncode == 0, err.decode()
+    assert process.returncode == 0, err
     assert contents(tmp_path / "tiny") == contents(finished)

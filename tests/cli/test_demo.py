@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from launcher import Process, launcher
 
 import reliablenet as rn
 
@@ -71,20 +73,32 @@ def test_the_demo_certifies_saves_loads_and_decides(tmp_path) -> None:
     assert f"More than alpha: {over}." in result.stdout or not over
 
 
+STRICTLY = """
+import runpy, sys, warnings
+warnings.simplefilter("error")
+runpy.run_path(sys.argv.pop(1), run_name="__main__")
+"""
+
+
+def run_example(name: str, *arguments: str, cwd: Path) -> str:
+    """Run an example in which no warning is allowed, and return what it printed."""
+    line = ["-c", STRICTLY, str(ROOT / "examples" / name), *arguments]
+    process = Process(launcher(), line, cwd, os.environ)
+    out, err = process.communicate(timeout=1200)
+    assert process.returncode == 0, err
+    return out
+
+
 @pytest.mark.parametrize("example", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
 def test_every_example_runs(example: str, tmp_path) -> None:
-    result = run("-W", "error", str(ROOT / "examples" / example), cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert "certified" in result.stdout
+    assert "certified" in run_example(example, cwd=tmp_path)
 
 
 def test_the_table_example_takes_a_file(tmp_path) -> None:
     lines = [f"{i},{'ab'[i % 2]},{'yes' if i % 2 else 'no'}" for i in range(600)]
     (tmp_path / "table.csv").write_text("\n".join(["number,letter,answer", *lines]))
-    example = str(ROOT / "examples" / "table_to_certificate.py")
-    result = run(example, "table.csv", "answer", "0.1", cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert "certified: True" in result.stdout
+    printed = run_example("table_to_certificate.py", "table.csv", "answer", "0.1", cwd=tmp_path)
+    assert "certified: True" in printed
 
 
 def test_version_and_help_without_torch(tmp_path) -> None:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from launcher import Process, launcher
 from study_records import TINY_FILE
 
 from reliablenet.datasets import SyntheticBand
@@ -21,15 +22,21 @@ class Command:
     """A command in a session of its own, so that whatever it leaves behind can be found."""
 
     def __init__(self, *arguments: object, cwd: Path, program: str = "", **settings: str) -> None:
-        start = ["-c", program] if program else ["-m", "reliablenet"]
+        line, environment = list(map(str, arguments)), os.environ | {"OMP_NUM_THREADS": "1"}
+        self.process: Process | subprocess.Popen[str]
+        if not program and "LD_PRELOAD" not in settings:
+            self.process = Process(
+                launcher(), ["-m", "reliablenet", *line], cwd, environment | settings
+            )
+            return
         self.process = subprocess.Popen(
-            [sys.executable, *start, *map(str, arguments)],
+            [sys.executable, *(["-c", program] if program else ["-m", "reliablenet"]), *line],
             cwd=cwd,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"} | settings,
+            env=environment | {"PYTHONUNBUFFERED": "1"} | settings,
             # A shell starts background jobs with SIGINT ignored, and children inherit that.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )

@@ -20,7 +20,7 @@ from reliablenet.certificate import (
     largest_certifiable_errors,
 )
 
-DRAWS, ROWS, ALPHA, RHO = 4000, 400, 0.05, 0.1
+DRAWS, ROWS, ALPHA, RHO = 2000, 400, 0.05, 0.1
 
 
 class SmoothCurve:

@@ -47,6 +47,7 @@ BLOCK = re.compile(
 )
 TITLE = re.compile(r'title="([^"]+)"')
 WIDTH = 84  # what fits into a page
+COMMANDS = Path(sys.executable).parent  # where `reliablenet` and `python` of a console block are
 
 
 def main(names: list[str]) -> None:
@@ -120,7 +121,7 @@ def converse(body: str) -> str:
     lines = []
     for command in re.findall(r"^\$ ((?:.*\\\n)*.*)$", body, re.MULTILINE):
         settings = {"OMP_NUM_THREADS": "1", "COLUMNS": str(WIDTH), "NO_COLOR": "1", "TERM": "dumb"}
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        path = f"{COMMANDS}{os.pathsep}{os.environ['PATH']}"
         ended = subprocess.run(  # noqa: S602 - the pages are ours
             command,
             shell=True,

@@ -1,14 +1,13 @@
 """The figures of the account on docs/reproduction.md: what reproduced, what did not and why, what helps where.
 
-The sentences stand in templates/reproduction.md. Every number in them is computed here, from the committed records, from
-the paper's own tables, or by a training of seconds.
+The sentences stand in templates/reproduction.md. Every number in them is computed here, from the committed records and
+from the paper's own tables; nothing is trained.
 """
 
 from __future__ import annotations
 
 import itertools
 import textwrap
-import warnings
 from typing import Any
 
 import numpy as np
@@ -17,22 +16,21 @@ import torch
 
 import reliablenet as rn
 from reliablenet.bench import PROFILES, Profile
-from reliablenet.bench.fitting import fit_reliablenet
 from reliablenet.bench.methods import METHODS, Point
 from reliablenet.bench.profiles import DATASET_TITLES
 from reliablenet.bench.tables import TITLES, agreement, paper_values, ranking
 from reliablenet.certificate import rows_for_errors
 from reliablenet.certificate.planning import largest_certifiable_errors
-from reliablenet.datasets import load_dataset
 from reliablenet.metrics.measures import area_under_risk_coverage
 from reliablenet.risk.surrogate import M1, M2
 from reliablenet.training.networks import mlp
 from reliablenet.training.schedule import Schedule
+from studies.runner import read_records
 from tools.docs.markdown import sentence, table
 
 PAPERS = "reliablenet_last@eps"
 CHANCE = 0.2  # an accuracy that no network of these datasets has that has learned anything
-TRAINED = ("synthetic_band", "german_credit")  # a training of these takes seconds
+COURSE = ["highest", "feasible_from", "last", "jcw_train", "jcw_selection"]
 ABLATED = ("erm@eps", "warmup@eps", PAPERS)  # without, with some and with all of the method
 
 
@@ -68,10 +66,8 @@ def reproduced(store: Any, profile: Profile) -> str:
 
 def why_not(runs: pd.DataFrame, mean: Any, profile: Profile) -> dict[str, Any]:
     """Return the measurements behind the reasons why rows do not agree."""
-    courses = pd.DataFrame(
-        [_course(plan, seed, profile) for plan in TRAINED for seed in profile.seeds]
-    )
-    shown: Any = courses.groupby("plan", sort=False).agg(["mean"]).droplevel(1, axis=1)
+    courses = pd.DataFrame(read_records("default", "courses"))
+    shown: Any = courses.groupby("plan", sort=False)[COURSE].mean()
     headings = {
         "multiplier, highest": "{:.1f}",
         "surrogate within alpha from epoch": "{:.0f}",
@@ -87,6 +83,7 @@ def why_not(runs: pd.DataFrame, mean: Any, profile: Profile) -> dict[str, Any]:
     broken = [_broken(runs, plan, profile) for plan in dict.fromkeys(runs["plan"])]
     return {
         "courses": _table(["dataset", *headings], lines),
+        "processor": " and ".join(sorted(set(courses["processor"]))),
         "german": shown.loc["german_credit"],
         "band": shown.loc["synthetic_band"],
         "papers_mistakes": paper_values()["synthetic_band"][PAPERS]["jcw"][0] * band["n"],
@@ -208,22 +205,6 @@ def ablation(mean: Any) -> str:
 
 def _table(headings: list[str], lines: list[list[str]]) -> str:
     return table(headings, lines, left=headings)
-
-
-def _course(plan: str, seed: int, profile: Profile) -> dict[str, Any]:
-    """Train ReliableNet once more and say how its multiplier went."""
-    with warnings.catch_warnings(action="ignore"):
-        dataset = load_dataset(plan, seed)
-        fitted: Any = fit_reliablenet(profile.plans[plan], dataset, seed, profile.rho)
-    records = fitted.model.history_.records
-    return {
-        "plan": plan,
-        "highest": max(record.multiplier for record in records),
-        "feasible_from": next(r.epoch for r in records if r.stage > 0 and r.inner_feasible),
-        "last": records[-1].multiplier,
-        "jcw_train": records[-1].jcw_train,
-        "jcw_selection": records[-1].jcw_selection,
-    }
 
 
 def _counts_behind(jcw: list[float], n: int) -> list[tuple[int, ...]]:

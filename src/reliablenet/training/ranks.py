@@ -86,7 +86,8 @@ def check_agreement(value: str) -> None:
             "All processes of a torch.distributed group train one model together, and must give "
             "the same rows, settings and first weights to it (a DataLoader for training: its own "
             f"part of the rows); rank {others[0]} differs from rank 0. Set random_state to a "
-            "number and load the data alike. For a model of its own in each process, start no group."
+            "number and load the data alike. To train a separate model in each process, run them "
+            "without a group."
         )
 
 
