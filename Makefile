@@ -9,8 +9,9 @@ INSTALLED := $(VENV)/.installed
 demo: $(INSTALLED)
 	$(BIN)/reliablenet demo
 
+# worksteal: a worker takes whole modules as long as there are any, so that what they share is made once.
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -n auto -rs
+	$(BIN)/python -m pytest -n auto --dist worksteal -rs
 
 # Chromium, in which the tests open the report; without one they skip and say so.
 browser:
