@@ -1,4 +1,4 @@
-"""Commands from a process that has imported the slow libraries already; `server` says what is forked there."""
+"""Commands from a process that has imported the slow libraries already; `launch_server` says what is forked there."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from client import ask, read_number
+from launch_client import ask, read_number
 
-SERVER = Path(__file__).with_name("server.py")
+SERVER = Path(__file__).with_name("launch_server.py")
 SHIM = """#!{python} -SE
 import sys
 sys.path.insert(0, {folder!r})
-from client import main
+from launch_client import main
 main({place!r}, ["-m", "reliablenet", *sys.argv[1:]])
 """
 
