@@ -48,7 +48,7 @@ import torch
 from tools.docs import pages
 
 torch.set_num_threads(1)
-page, folder, today, pages.COMMANDS = map(Path, sys.argv[1:])
+page, folder, today, *pages.COMMANDS = map(Path, sys.argv[1:])
 today.write_text(pages.run_page(pages.fill(page.read_text(), pages.PARTS), folder))
 """
 
@@ -82,7 +82,7 @@ def test_the_blocks_of_a_page_that_trains_run_and_keep_its_promises(
 @pytest.mark.parametrize("page", [p for p in pages.pages() if p.name not in TRAINED], ids=STEM)
 def test_the_blocks_of_a_page_run_and_print_what_it_shows(page, tmp_path, monkeypatch) -> None:
     if "$ reliablenet" in (shown := page.read_text()):
-        monkeypatch.setattr(pages, "COMMANDS", launcher().commands)
+        monkeypatch.setattr(pages, "COMMANDS", [launcher().commands])
     today = pages.run_page(markdown.fill(shown, pages.PARTS), tmp_path)
     assert today == shown, "run: make docs-refresh"
 

@@ -55,8 +55,6 @@ class Launcher:
                 SHIM.format(python=sys.executable, folder=str(SERVER.parent), place=self.place)
             )
             shim.chmod(0o755)
-            for name in ("python", "torchrun"):
-                (folder / name).symlink_to(Path(sys.executable).with_name(name))
         return folder
 
     def close(self) -> None:

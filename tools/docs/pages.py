@@ -47,7 +47,9 @@ BLOCK = re.compile(
 )
 TITLE = re.compile(r'title="([^"]+)"')
 WIDTH = 84  # what fits into a page
-COMMANDS = Path(sys.executable).parent  # where `reliablenet` and `python` of a console block are
+COMMANDS: list[
+    Path
+] = []  # folders with commands of console blocks, before those of this interpreter
 
 
 def main(names: list[str]) -> None:
@@ -121,11 +123,11 @@ def converse(body: str) -> str:
     lines = []
     for command in re.findall(r"^\$ ((?:.*\\\n)*.*)$", body, re.MULTILINE):
         settings = {"OMP_NUM_THREADS": "1", "COLUMNS": str(WIDTH), "NO_COLOR": "1", "TERM": "dumb"}
-        path = f"{COMMANDS}{os.pathsep}{os.environ['PATH']}"
+        folders = [*map(str, COMMANDS), str(Path(sys.executable).parent), os.environ["PATH"]]
         ended = subprocess.run(  # noqa: S602 - the pages are ours
             command,
             shell=True,
-            env=os.environ | settings | {"PATH": path},
+            env=os.environ | settings | {"PATH": os.pathsep.join(folders)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
