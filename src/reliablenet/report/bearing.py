@@ -18,8 +18,7 @@ def bearing_parts(found: Breakdown) -> list[dict[str, Any]]:
     Examples
     --------
     >>> import numpy as np
-    >>> from reliablenet.certificate.shift import sensitivities
-    from reliablenet.metrics import breakdown
+    >>> from reliablenet.metrics import breakdown
     >>> from reliablenet.report.bearing import bearing_parts
     >>> half = np.arange(400) < 100
     >>> found = breakdown(
