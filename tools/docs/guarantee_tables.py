@@ -283,9 +283,30 @@ def _or_not_yet(part: Part) -> Part:
     return table
 
 
+def bearing_tables() -> str:
+    """Return who bears the mistakes under one certificate for all and under one by group, by table."""
+    shown = []
+    for name in dict.fromkeys(record["table"] for record in _stored("bearing")):
+        found = [record for record in _stored("bearing") if record["table"] == name]
+        rows = []
+        for group in dict.fromkeys(record["group"] for record in found):
+            part = [record for record in found if record["group"] == group]
+            n = sum(record["rows"] for record in part)
+            cells = [group, f"{n:,}"]
+            for rule in ("overall", "by_group"):
+                acted, wrong = (sum(r[rule][key] for r in part) for key in ("acted_on", "wrong"))
+                cells += [percent(acted, n), percent(wrong, n)]
+            rows.append(cells)
+        head = ["group", "rows", "acted on", "wrongly", "acted on, by group", "wrongly, by group"]
+        title = f"**{name}**, alpha {found[0]['alpha']:g}"
+        shown.append(f"{title}\n\n{table(head, rows)}")
+    return "\n\n".join(shown)
+
+
 PARTS = {
     part.__name__: _or_not_yet(part)
     for part in (
+        bearing_tables,
         guarantee_compare,
         guarantee_copies,
         guarantee_fits,
