@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from reliablenet.bench.profiles import DATASET_TITLES
+from studies.default.class_thresholds import TABLES
+from studies.default.fitting import SEEDS
 from studies.runner import Record, read_records
 from tools.docs.markdown import bold, percent, record_table, sentence, table
 
@@ -50,6 +52,8 @@ def class_thresholds() -> str:
             key = record["dataset"], record["alpha"], record["model"]
             pairs.setdefault(key, []).append(record)
     made = [record for record in records if "made" in record]
+    pairs = {key: found for key, found in pairs.items() if len(found) == len(SEEDS)}
+    missing = [DATASET_TITLES[name] for name in TABLES if name not in {key[0] for key in pairs}]
     rows, gains = [], []
     for (name, alpha, model), found in pairs.items():
         one, several = (np.array([r[way] for r in found]) for way in ("one", "several"))
@@ -61,7 +65,7 @@ def class_thresholds() -> str:
                 model,
                 bold(f"{one.mean():.3f}", gains[-1] < -LEVEL),
                 bold(f"{several.mean():.3f}", gains[-1] > LEVEL),
-                f"{gains[-1]:+.3f}",
+                f"{round(gains[-1], 3) + 0.0:+.3f}",  # no minus before a zero
                 f"{int((several > one).sum())} of {len(found)}",
             ]
         )
@@ -69,6 +73,7 @@ def class_thresholds() -> str:
     return sentence(
         "class_thresholds",
         table=table(headings, rows, left=("dataset", "model")),
+        missing=sentence("class_thresholds_missing", names=", ".join(missing)) if missing else "",
         pairs=len(gains),
         ahead=sum(gain > LEVEL for gain in gains),
         level=sum(abs(gain) <= LEVEL for gain in gains),
