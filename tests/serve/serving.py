@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import requests
 
-STARTUP = 120  # seconds: on a busy machine the imports alone take long
+STARTUP = 600  # seconds: on a busy machine the imports alone take long
 
 
 def make_rows(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:

@@ -54,13 +54,19 @@ def monitor(
         str,
         typer.Option(help="Column with the group of a row; every group is held to --alpha."),
     ] = "",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            callback=options.page, help="With a decision log: also write its page, one HTML file."
+        ),
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Tell whether a rule in use still keeps its promise, from the outcomes of its decisions.
 
     Look as often as you like: while the promise is kept, the alarm is ever raised with a chance of at most --level. A table has the columns accepted and wrong (or --label and --truth), and audited where only a share of the rows was. Exit code 0 if there is no alarm, 4 if there is one.
 
-    Example: reliablenet monitor decisions.db
+    Example: reliablenet monitor decisions.db --out page.html
 
     Example: reliablenet monitor outcomes.csv --alpha 0.02 --audit 0.1 --json
     """
@@ -76,6 +82,13 @@ def monitor(
 
         with DecisionLog(place) as log:
             found = watch_log(log, alpha, level)
+            if out is not None:
+                from reliablenet.report import write_page
+                from reliablenet.report.monitor import monitor_page
+
+                write_page(monitor_page(log, level=level), out)
+    elif out is not None:
+        raise typer.BadParameter("--out draws the page of a decision log; this is a table.")
     else:
         found = _watch_file(place, alpha, level, audit, accepted, wrong, label, truth, group)
     if as_json:
