@@ -48,8 +48,7 @@ def main() -> None:
     certificate = rn.certified_threshold(
         score=held_out["score"], correct=held_out["correct"], alpha=ALPHA
     )
-    print(certificate)
-    print(certificate.reason)
+    print(f"certified: {certificate.certified}", certificate, certificate.reason, sep="\n")
 
     routed = new["score"] >= certificate.threshold
     wrong = routed & ~new["correct"]
