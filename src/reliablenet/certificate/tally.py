@@ -44,7 +44,8 @@ class Tally:
         self._truths = np.zeros(k + 1, np.int64)
         self._acted = np.zeros((k + 1) * k, np.int64)
         self._code: dict[Any, int] = {}
-        self._place, self._whose, self._spent = array("d"), array("q"), array("d")
+        self._sorted: tuple[NDArray[np.float64], NDArray[np.intp]] | None = None
+        self._place, self._whose, self._spent = array("d"), array("i"), array("d")
         # One positive cost is a count of mistakes, with a bound that is exact.
         table = np.asarray(promise.costs, float)
         self.counts = promise.kind != "cost" or len(np.unique(table[table > 0.0])) == 1
@@ -181,7 +182,7 @@ class Tally:
         self.measure(rows, codes)
         hit = spent > 0.0
         self._place.frombytes(np.ascontiguousarray(place[hit]).tobytes())
-        self._whose.frombytes(codes[hit].astype(np.int64).tobytes())
+        self._whose.frombytes(codes[hit].astype(np.int32).tobytes())
         if not self.counts:
             self._spent.frombytes(spent[hit].tobytes())
 
@@ -229,9 +230,7 @@ class Tally:
         n, alpha = int(self.sizes[code]), self.budgets[code]
         if n == 0:
             return math.inf
-        place = np.frombuffer(self._place)
-        own = np.frombuffer(self._whose, np.int64) == code
-        place = place[own]
+        place, spent = self._mistakes(code)
         if self.counts:
             most = largest_certifiable_errors(n, alpha, level)
             if most < 0:
@@ -244,9 +243,22 @@ class Tally:
         if affordable < 0.0:
             return math.inf
         order = np.argsort(-place, kind="stable")
-        total = np.cumsum(np.frombuffer(self._spent)[own][order])
+        total = np.cumsum(spent[order])
         over = np.flatnonzero(total > affordable * ROUNDED)
         return -math.inf if len(over) == 0 else float(place[order[over[0]]])
+
+    def _mistakes(self, code: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the places of a population's mistakes, and what each spends, in the order of rows."""
+        place, spent = np.frombuffer(self._place), np.frombuffer(self._spent)
+        if len(self.labels) == 1 and self.promise.kind in ("overall", "cost"):
+            return place, spent
+        if self._sorted is None:  # once for all populations: there may be many
+            whose = np.frombuffer(self._whose, np.int32)
+            order = np.argsort(whose, kind="stable")
+            ends = np.searchsorted(whose[order], np.arange(len(self.labels) + 1))
+            self._sorted = place[order], ends
+        places, ends = self._sorted
+        return places[ends[code] : ends[code + 1]], spent
 
     def _add(self, labels: list[Any]) -> None:
         for label in labels:
