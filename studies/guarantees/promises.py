@@ -163,7 +163,7 @@ FAULTS = {
     "a blind start": ("among rows acted on, learned order", "blind"),
     "one threshold, no path": ("overall, learned path", "plain"),
 }
-FEW_ROWS_MANY_CLASSES = Source.of(np.full(8, 0.125), rising(0.05, 3.0))
+MANY_CLASSES, FEW_ROWS = Source.of(np.full(8, 0.125), rising(0.05, 3.0)), 300
 
 
 def run_setting(case: str, name: str, draws: int, fault: str = "") -> Record:
@@ -172,7 +172,7 @@ def run_setting(case: str, name: str, draws: int, fault: str = "") -> Record:
     source, n = next((source, n) for setting, source, n in settings if setting == name)
     way = FAULTS[fault][1] if fault else way
     if way == "own fold":  # many classes to be fitted, and few rows
-        source, n = FEW_ROWS_MANY_CLASSES, 300
+        source, n = MANY_CLASSES, FEW_ROWS
     random = np.random.default_rng([n, len(case), len(name)])
     right, wrong = source.draw(random, n, draws)
     plan: RulePlan | None = None
@@ -277,8 +277,8 @@ def blocks(draws: int = DRAWS) -> list[Block]:
         for name, _, n in CASES[case][2]:
             if way == "own fold" and name != "few rows":
                 continue
-            count = min(draws, FEWER_DRAWS) if way == "own fold" else draws
-            setting = {"promise": case, "setting": name, "fault": fault, "n": n, "draws": count}
+            count, rows = (min(draws, FEWER_DRAWS), FEW_ROWS) if way == "own fold" else (draws, n)
+            setting = {"promise": case, "setting": name, "fault": fault, "n": rows, "draws": count}
             found.append(
                 Block.once(setting | {"rho": RHO}, partial(run_setting, case, name, count, fault))
             )

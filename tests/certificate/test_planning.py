@@ -378,3 +378,20 @@ def test_no_row_is_spent_that_affords_no_error():
 def test_certification_rows_never_exceed_60_percent(n, alpha, rho):
     found = certification_rows(n, alpha, rho)
     assert 1 <= found <= max(0.6 * n, 1)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 5, 50])
+def test_rows_of_groups_are_those_of_a_share_of_rho(groups):
+    """Without a mistake: the rows at which (1 - alpha) ** n falls to a share of rho."""
+    assert rows_needed(0.05, groups=groups) == math.ceil(math.log(0.05 / groups) / math.log(0.95))
+    each = rows_needed(0.05, expected_jcw=0.02, groups=groups)
+    assert each == rows_needed(0.05, 0.05 / groups, expected_jcw=0.02)
+    shares = np.full(groups, 1 / groups)
+    total = rows_needed(0.05, expected_jcw=0.02, groups=groups, shares=shares)
+    assert total == each * groups
+
+
+@pytest.mark.parametrize("shares", [[0.5, 0.6], [1.0, 0.0], [[0.5, 0.5]]])
+def test_shares_of_groups_have_the_sum_one(shares):
+    with pytest.raises(InvalidParameterError, match="`shares` of rows_needed must be positive"):
+        rows_needed(0.05, groups=2, shares=shares)

@@ -166,3 +166,31 @@ def test_doctor_names_versions_and_no_path(call) -> None:
     assert "RELIABLENET_DATA" in found["variables set"]
     assert "/" not in result.stdout.replace("and/or", "")
     assert "  numpy" in call("doctor").stdout
+
+
+def test_plan_for_groups(call) -> None:
+    typed = ("plan", "--groups", "5", "--shares", "0.4,0.3,0.15,0.1,0.05")
+    found = json.loads(call(*typed, "--json").stdout)
+    assert (found["promise"], found["rows_needed"], found["rows_in_all"]) == ("by-group", 90, 1800)
+    text = call(*typed, "--rows", "89").stdout
+    assert "5 thresholds share it: each is tested at 0.01" in text
+    assert "cannot certify 5 %" in text
+    common = json.loads(call("plan", "--groups", "5", "--common", "--json").stdout)
+    assert common["rows_needed"] == 59
+    assert "are rows acted on" in call("plan", "--promise", "among-accepted").stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        (("--promise", "luck"), "--promise must be one of overall"),
+        (("--promise", "cost", "--groups", "2"), "do not go with"),
+        (("--groups", "2", "--shares", "1.0"), "must name 2 shares"),
+        (("--groups", "2", "--shares", "a,b"), "must be numbers"),
+        (("--groups", "2", "--shares", "0.5,0.6"), "have the sum 1"),
+    ],
+)
+def test_plan_refuses_what_does_not_fit(call, typed, message) -> None:
+    result = call("plan", *typed)
+    assert result.exit_code == 2
+    assert message in result.stderr

@@ -29,6 +29,15 @@ WORDING: dict[str, Callable[[Record], str]] = {
     "either, in 0.1": lambda r: percent(r["former_said"], r["draws"]),
 }
 
+PROMISED: dict[str, Callable[[Record], str]] = {
+    "promise": lambda r: str(r["promise"]),
+    "setting": lambda r: str(r["setting"]),
+    "n": SETTING["n"],
+    "false": lambda r: _share(r["failures"], r["draws"]),
+    "granted": lambda r: percent(r["granted"], r["draws"]),
+    "acted on": lambda r: f"{r['coverage']:.3f}",
+}
+
 
 def guarantee_validity() -> str:
     """Return, for each setting, the source on which the chosen threshold failed most often."""
@@ -77,6 +86,23 @@ def guarantee_ties() -> str:
         },
         _stored("ties"),
         left=(),
+    )
+
+
+def guarantee_promises() -> str:
+    """Return how often each promise was false where it was granted, and what its rule acts on."""
+    return _with_draws(
+        PROMISED, [r for r in _stored("promises") if not r["fault"]], left=("promise", "setting")
+    )
+
+
+def guarantee_promise_faults() -> str:
+    """Return the same of careless ways, and of ways that cost rows."""
+    careless: dict[str, Callable[[Record], str]] = {"instead": lambda r: str(r["fault"])}
+    return record_table(
+        careless | PROMISED | {"draws": lambda r: f"{r['draws']:,}"},
+        [r for r in _stored("promises") if r["fault"]],
+        left=("instead", "promise", "setting"),
     )
 
 
@@ -312,6 +338,8 @@ PARTS = {
         guarantee_fits,
         guarantee_folds,
         guarantee_groups,
+        guarantee_promise_faults,
+        guarantee_promises,
         guarantee_rules,
         guarantee_ties,
         guarantee_validity,

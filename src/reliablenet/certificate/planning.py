@@ -199,9 +199,18 @@ def certification_power(
 
 
 def rows_needed(
-    alpha: float, rho: float = 0.05, expected_jcw: float = 0.0, power: float = 0.9
+    alpha: float,
+    rho: float = 0.05,
+    expected_jcw: float = 0.0,
+    power: float = 0.9,
+    *,
+    groups: int = 1,
+    shares: ArrayLike | None = None,
 ) -> int:
     """Return the fewest certification rows that grant a certificate with probability ``power``.
+
+    What is counted are the rows of which a promise speaks: all of them, those of a group or of a true
+    class, or those acted on where the share of mistakes among them is promised.
 
     Power rises in a saw-tooth: just before one more error becomes affordable it dips a little, so
     a fold slightly larger than the answer can fall slightly short. `certification_power` tells.
@@ -213,7 +222,13 @@ def rows_needed(
     expected_jcw : float in [0, alpha)
         The JCW that the rule is expected to have in truth.
     power : float in (0, 1)
-        Wanted probability of being certified.
+        Wanted probability of being certified; with groups, that of each.
+    groups : int
+        Groups or classes with thresholds of their own: they share rho, and the answer is what each needs.
+        1 where all share one threshold, which costs nothing.
+    shares : array-like of float, optional
+        Share of each group in all rows: the answer is then how many rows in all give the smallest
+        group what it needs, on average.
 
     Returns
     -------
@@ -226,8 +241,22 @@ def rows_needed(
     [59, 99, 299]
     >>> rows_needed(0.05, expected_jcw=0.02)
     311
+    >>> rows_needed(0.05, groups=5), rows_needed(0.05, groups=5, shares=[0.4, 0.3, 0.15, 0.1, 0.05])
+    (90, 1800)
     """
     owner = "rows_needed"
+    groups = check_count("groups", groups, owner)
+    rho = check_fraction("rho", rho, owner) / groups
+    if shares is not None:
+        parts = numbers("shares", shares, owner)
+        if (
+            parts.ndim != 1
+            or np.any(parts <= 0.0)
+            or not math.isclose(parts.sum(), 1.0, abs_tol=1e-6)
+        ):
+            raise parameter_error("shares", owner, "be positive and have the sum 1", shares)
+        each = rows_needed(alpha, rho, expected_jcw, power)
+        return math.ceil(each / float(parts.min()) - 1e-9)
     alpha, rho = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
     power = check_fraction("power", power, owner)
     if not is_real(expected_jcw) or not 0.0 <= expected_jcw < alpha:

@@ -6,7 +6,15 @@ from typing import Annotated
 
 import typer
 
-from reliablenet.cli import options
+from reliablenet.cli import options, promises
+
+MEANT = {  # which rows are counted
+    "among-accepted": "are rows acted on, with the order of thresholds learned on other rows",
+    "by-group": "are rows of each group; a smaller group is deferred",
+    "by-predicted": "are all rows, whatever is predicted",
+    "by-class": "are rows of each true class",
+    "cost": "are all rows; alpha is the budget over the largest cost",
+}
 
 
 def plan(
@@ -34,6 +42,26 @@ def plan(
         float,
         typer.Option(callback=options.fraction, help="With --monitor: chance of a false alarm."),
     ] = 0.05,
+    groups: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Groups or classes that must each keep the budget, with thresholds of their own.",
+        ),
+    ] = 1,
+    shares: Annotated[
+        str,
+        typer.Option(
+            help="Share of each group in all rows, separated by commas: print how many rows that takes in all."
+        ),
+    ] = "",
+    promise: Annotated[
+        str,
+        typer.Option(
+            help="What must hold: overall, among-accepted, by-group, by-predicted, by-class or cost."
+        ),
+    ] = "",
+    common: promises.Common = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Tell how many certification rows a budget needs, before any is labelled.
@@ -43,6 +71,8 @@ def plan(
     Example: reliablenet plan --alpha 0.05 --rows 400
 
     Example: reliablenet plan --alpha 0.05 --monitor --audit 0.1
+
+    Example: reliablenet plan --alpha 0.05 --groups 5 --shares 0.4,0.3,0.15,0.1,0.05
     """
     if monitor:
         _plan_monitor(alpha, level, audit, as_json)
@@ -56,7 +86,10 @@ def plan(
     from reliablenet.certificate.wording import confidence, exact, percent, percent_up
     from reliablenet.cli.printing import show, show_json
 
-    needed = rows_needed(alpha, rho, expected_jcw, power)
+    kind = _kind(promise, groups, common)
+    sharing = 1 if common else groups
+    needed = rows_needed(alpha, rho, expected_jcw, power, groups=sharing)
+    parts = _shares(shares, groups)
     result: dict[str, object] = {
         "alpha": alpha,
         "rho": rho,
@@ -70,10 +103,28 @@ def plan(
         f"{truth} keeps {exact(alpha)} ({confidence(rho)} confidence)."
     )
     lines = {}
+    if kind != "overall":
+        result |= {"promise": kind, "groups": groups, "common": common}
+        lines["rows"] = MEANT[kind]
+        if common and kind == "by-group":
+            lines["rows"] = "are rows of each group; with fewer of one, nothing is acted on"
+    if kind in ("by-group", "by-class", "by-predicted"):
+        lines["of rho"] = (
+            "one threshold for all: each is tested at rho"
+            if common
+            else f"{groups} thresholds share it: each is tested at {rho / groups:g}"
+        )
+    if parts:
+        total = rows_needed(alpha, rho, expected_jcw, power, groups=sharing, shares=parts)
+        result |= {"shares": parts, "rows_in_all": total}
+        lines["in all"] = (
+            f"{total:,} rows, of which the smallest group, {exact(min(parts))}, gets {needed:,} on average"
+        )
     if rows is not None:
-        most = largest_certifiable_errors(rows, alpha, rho)
-        chance = certification_power(rows, alpha, rho, expected_jcw)
-        bound = float(clopper_pearson_upper(0, rows, rho))
+        level = rho / sharing
+        most = largest_certifiable_errors(rows, alpha, level)
+        chance = certification_power(rows, alpha, level, expected_jcw)
+        bound = float(clopper_pearson_upper(0, rows, level))
         result |= {"rows": rows, "most_errors": most, "chance": chance, "least_bound": bound}
         lines[f"{rows:,} rows"] = (
             f"afford {most} wrong actions; chance of a certificate {percent(chance)}"
@@ -115,3 +166,29 @@ def _plan_monitor(alpha: float, level: float, audit: float, as_json: bool) -> No
         f"false alarm, ever: {exact(level)}).",
         lines,
     )
+
+
+def _kind(promise: str, groups: int, common: bool) -> str:
+    """Return the promise that is planned for; groups alone say that it is by group."""
+    kind = promise.replace("_", "-") or ("by-group" if groups > 1 or common else "overall")
+    if kind not in promises.KINDS:
+        raise typer.BadParameter(
+            f"--promise must be one of {', '.join(promises.KINDS)}; got {kind!r}."
+        )
+    if kind not in promises.LABELLED and (groups > 1 or common):
+        raise typer.BadParameter(f"--groups and --common do not go with --promise {kind}.")
+    return kind
+
+
+def _shares(text: str, groups: int) -> list[float]:
+    try:
+        parts = [float(share) for share in options.names(text)]
+    except ValueError:
+        raise typer.BadParameter(
+            f"--shares must be numbers with commas between; got {text}."
+        ) from None
+    if parts and len(parts) != groups:
+        raise typer.BadParameter(
+            f"--shares must name {groups} shares, as --groups says; got {len(parts)}."
+        )
+    return parts

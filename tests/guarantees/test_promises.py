@@ -1,0 +1,68 @@
+"""Every promise in short, what its committed long form must show, and careless ways that it must catch."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from reliablenet.certificate.rule_checks import POPULATIONS
+from studies.guarantees import promises
+from studies.guarantees.intervals import keeps
+from studies.runner import read_records
+
+SHORT = 400
+STORED = read_records("guarantees", "promises")
+
+
+@pytest.mark.parametrize("case", promises.CASES)
+def test_a_promise_is_kept(case):
+    """Every setting also compares the library with what is computed for all draws at once."""
+    for name, _, _ in promises.CASES[case][2]:
+        found = promises.run_setting(case, name, SHORT)
+        assert keeps(found["failures"], SHORT, promises.RHO), (case, name, found)
+
+
+def test_every_kind_of_promise_was_simulated_long_enough():
+    kinds = {part.kind for promise, _, _ in promises.CASES.values() for part in promise.simple()}
+    assert kinds == set(POPULATIONS)
+    kept = [record for record in STORED if not record["fault"]]
+    assert len(kept) == 3 * len(promises.CASES)
+    for record in kept:
+        assert record["draws"] >= 20_000
+        error = math.sqrt(promises.RHO * (1 - promises.RHO) / record["draws"])
+        assert record["failures"] / record["draws"] <= promises.RHO + 3 * error, record
+
+
+@pytest.mark.parametrize(
+    ("fault", "case", "setting"),
+    [
+        ("each group at rho", "by group", "edge"),
+        ("each group at rho", "by group", "unequal"),
+        ("path learned on the certification fold", "overall, learned path", "few rows"),
+        ("the best of all thresholds that pass", "among rows acted on, learned order", "edge"),
+    ],
+)
+def test_a_careless_way_is_caught(fault, case, setting):
+    draws = 200 if "path" in fault else SHORT
+    found = promises.run_setting(case, setting, draws, fault)
+    assert not keeps(found["failures"], draws, promises.RHO), found
+    (long,) = [r for r in STORED if r["fault"] == fault and r["setting"] == setting]
+    assert not keeps(long["failures"], long["draws"], promises.RHO), long
+
+
+def coverage(case, setting, fault=""):
+    wanted = {"promise": case, "setting": setting, "fault": fault}
+    (found,) = [r for r in STORED if wanted.items() <= r.items()]
+    return found["coverage"]
+
+
+def test_what_the_choices_are_worth():
+    own, common = (coverage(case, "unequal") for case in ("by group", "by group, one threshold"))
+    assert own >= 1.2 * common
+    for setting in ("edge", "few rows", "unequal"):
+        path = coverage("overall, learned path", setting)
+        assert path > coverage("overall, learned path", setting, "one threshold, no path")
+    learned = "among rows acted on, learned order"
+    assert coverage(learned, "best in the middle") > 0.5
+    assert coverage(learned, "best in the middle", "a blind start") < 0.05
