@@ -30,7 +30,7 @@ STEM = attrgetter("stem")
 TRAINED = {
     "README.md": 153,
     "any-model.md": 750,
-    "choose.md": 577,  # the smallest fold of a trained promise
+    "choose.md": 577,
     "index.md": 153,
     "tutorial.md": 900,
     "fixed-threshold.md": 900,
