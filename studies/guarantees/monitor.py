@@ -54,8 +54,8 @@ def coin(share: float, random: np.random.Generator, rows: Rows, alpha: float) ->
 
 
 def late(mistakes: bool, random: np.random.Generator, rows: Rows, alpha: float) -> Monitor:
-    """Give some outcomes 1,000 to 3,000 rows late, because of what they are: the mistakes, or what was right."""
-    monitor, step = Monitor(alpha, LEVEL), 1000
+    """Give some outcomes 2,000 to 6,000 rows late, because of what they are: the mistakes, or what was right."""
+    monitor, step = Monitor(alpha, LEVEL), 2000
     due = np.zeros(len(rows.wrong) // step + 4, int)
     for place, start in enumerate(range(0, len(rows.wrong), step)):
         part = slice(start, start + step)
@@ -153,14 +153,13 @@ def settings(streams: int = STREAMS, rows: int = ROWS) -> list[tuple[str, float,
     ]
     return [
         ("every label", 0.05, "2 x alpha", streams, 3000),
-        *kept,
         *((way, 0.05, "1 x alpha", part, rows) for way in FAULTS),
-        ("mapie", 0.05, "2 x alpha", part // 2, 3000),
+        ("mapie", 0.05, "2 x alpha", part // 4, 2500),
         ("every label", 0.05, "late change", part, rows),
         ("coin 0.3", 0.05, "2 x alpha", part, 4000),
         ("coin 0.1", 0.05, "2 x alpha", part, 9000),
         ("every label", 0.05, "1.5 x alpha", part, 6000),
-        ("mapie", 0.05, "1.5 x alpha", part // 10, 9000),
+        *kept,
         ("every label", 0.01, "1 x alpha", streams, rows),
     ]
 

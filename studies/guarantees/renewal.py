@@ -7,7 +7,7 @@ certificate at any look is kept, and false if its JCW exceeds alpha.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from studies.guarantees.curves import EXCESS
 from studies.runner import Block, Study
 
 Array = NDArray[Any]
-ALPHA, RHO, ROWS, STEP, STREAMS = 0.05, 0.05, 5000, 50, 2000
+ALPHA, RHO, ROWS, STEP, STREAMS = 0.05, 0.05, 5000, 50, 1000
 GRID = threshold_grid(np.linspace(0.0, 1.0, 2001)[:-1])
 # JCW of acting on every row, as a multiple of alpha: within it, or such that a threshold of the grid, which accepts
 # all, three quarters or half of the rows, exceeds it by a thousandth.
@@ -50,12 +50,18 @@ def sequential(errors: Array, jcw: float) -> tuple[float | None, bool, int | Non
     return first, false, every
 
 
+@cache
+def most_errors() -> Array:
+    """Return how many errors the plan for one look allows, at each look."""
+    looks = range(STEP, ROWS + 1, STEP)
+    return np.array([largest_certifiable_errors(look, ALPHA, RHO) for look in looks])
+
+
 def fixed_again(errors: Array, jcw: float) -> tuple[float | None, bool, int | None]:
     """Look each time by the plan for one look: the fault."""
     looks = np.arange(STEP, ROWS + 1, STEP)
     truth = jcw * (1 - GRID) ** 2
-    most = [largest_certifiable_errors(int(look), ALPHA, RHO) for look in looks]
-    granted = errors <= np.array(most)[:, None]
+    granted = errors <= most_errors()[:, None]
     places = np.where(granted.all(axis=1), len(GRID), granted.argmin(axis=1)) - 1
     first = next((float(1 - GRID[p]) for p in places if p >= 0), None)
     every = next((int(n) for n, p in zip(looks, places, strict=True) if p == len(GRID) - 1), None)
