@@ -20,7 +20,7 @@ from reliablenet.tables.source import LEVELS, Source, cell_codes, surprise_level
 
 SCORE_CELLS = 20
 ENOUGH = 20  # divisions as unlike as the real one, after which a comparison is settled
-FIRST = 100
+FIRST, MANY = 100, 20_000  # divisions drawn at first, and where that is enough for a small p-value
 OUTPUT_WEIGHT = 0.5  # of the level goes to score, prediction and rarity, the rest to the columns
 
 Counts = NDArray[np.int64]
@@ -251,7 +251,7 @@ def p_value(
     if len(total) < 2:
         return 1.0
     real = _unlikeness(new[None], total, m, ordered)[0] * (1 - 1e-12)
-    most = int(np.ceil(2.0 / least))
+    most = int(np.ceil(min(20.0 / least, max(2.0 / least, MANY))))
     drawn = as_far = 0
     while drawn < most:
         size = min(max(FIRST, 4 * drawn), most - drawn)

@@ -8,7 +8,6 @@ multiply the money by more than 1/level with probability at most ``level``, ever
 from __future__ import annotations
 
 import json
-import math
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +21,7 @@ from reliablenet.tables.source import LEVELS, cell_codes, score_levels, surprise
 FORMAT = "reliablenet-source-monitor/1"
 JUMPS = np.array([0.01, 0.001])  # how often a bet changes its mind, a row
 SLOPES, BENDS, POWER = (-1.0, -0.5, 0.5, 1.0), (-0.5, 0.5), 0.3
+RICH = 1e200  # far beyond every alarm
 BETS = 1 + len(SLOPES) + len(BENDS) + 2
 COLUMN_SHARE = 0.5  # of the level goes to the columns, the rest to score and rarity
 
@@ -96,7 +96,7 @@ class SourceMonitor:
         self._weights = np.array(
             [(1.0 - share) / outputs] * outputs + [share / max(columns, 1)] * columns
         )
-        self._money = np.full((len(self._names), len(JUMPS), BETS), -np.inf)  # logarithms
+        self._money = np.zeros((len(self._names), len(JUMPS), BETS))
         self.rows, self.alarm_row, self.e_value, self.where = 0, None, 1.0, "score"
 
     rows: int
@@ -150,14 +150,13 @@ class SourceMonitor:
         self.rows += 1
         t = self.rows
         # A share 1/(t(t+1)) of the first money starts at row t, for changes that come late.
-        money = np.logaddexp(self._money, -math.log(t * (t + 1.0) * BETS))
-        money += np.log(payoffs(ranks))[:, None, :]
-        whole = np.logaddexp.reduce(money, axis=2, keepdims=True)
+        money = self._money + 1.0 / (t * (t + 1.0) * BETS)
+        money *= payoffs(ranks)[:, None, :]
+        whole = np.minimum(money.sum(axis=2, keepdims=True), RICH)
         jumps = JUMPS[:, None]
-        self._money = np.logaddexp(money + np.log1p(-jumps), whole + np.log(jumps / BETS))
+        self._money = np.minimum((1.0 - jumps) * money + jumps / BETS * whole, RICH)
         asleep = 1.0 / (t + 1.0)
-        with np.errstate(over="ignore"):
-            wealth = self._weights * (asleep + np.exp(whole[:, :, 0])).mean(axis=1)
+        wealth = self._weights * (asleep + whole[:, :, 0]).mean(axis=1)
         best = int(wealth.argmax())
         self.e_value, self.where = float(wealth[best]), self._names[best]
         if self.alarm_row is None and self.e_value >= 1.0 / self.level:
@@ -182,8 +181,8 @@ class SourceMonitor:
             "alarm_row": self.alarm_row,
             "statistics": self._names,
             "seen": [{str(i): int(c) for i, c in enumerate(row) if c} for row in self._seen],
-            "money": [None if math.isinf(m) else m for m in self._money.ravel().tolist()],
-            "e_value": self.e_value if math.isfinite(self.e_value) else None,
+            "money": self._money.ravel().tolist(),
+            "e_value": self.e_value,
             "where": self.where,
         }
         return json.dumps(state, allow_nan=False)
@@ -201,10 +200,8 @@ class SourceMonitor:
             for level, count in counts.items():
                 seen[place, int(level)] = count
         monitor._seen = seen
-        money = [-math.inf if m is None else m for m in state["money"]]
-        monitor._money = np.array(money).reshape(monitor._money.shape)
-        monitor.e_value = math.inf if state["e_value"] is None else state["e_value"]
-        monitor.where = state["where"]
+        monitor._money = np.array(state["money"]).reshape(monitor._money.shape)
+        monitor.e_value, monitor.where = state["e_value"], state["where"]
         return monitor
 
 
