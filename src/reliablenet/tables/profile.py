@@ -162,7 +162,7 @@ class InputProfile:
     def summary(self) -> str:
         """Return in a line what it knows."""
         known = [column.kind for column in self.columns]
-        kinds = [f"{known.count(kind)} of {kind}" for kind in dict.fromkeys(known)]
+        kinds = [f"{kind}: {known.count(kind)}" for kind in dict.fromkeys(known)]
         never = sum(column.counts[0] == 0 for column in self.columns)
         return (
             f"{len(known)} column{'s' * (len(known) > 1)} ({', '.join(kinds)}) of {self.rows:,} "
