@@ -24,7 +24,7 @@ def model(model_file):
 def server(model_file, tmp_path_factory):
     log = tmp_path_factory.mktemp("log") / "decisions.db"
     settings = {"most_rows": 500, "most_bytes": 2**18, "keep_features": True, "group": "colour"}
-    with LocalServer(model_file, log, audit=0.5, timeout=3.0, **settings) as running:
+    with LocalServer(model_file, log, audit=0.5, timeout=120.0, **settings) as running:
         running.log = log
         yield running
 

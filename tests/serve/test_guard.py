@@ -14,7 +14,7 @@ TOKEN = "correct horse battery staple"  # noqa: S105
 @pytest.fixture(scope="module")
 def guarded(model_file, tmp_path_factory):
     log = tmp_path_factory.mktemp("guarded") / "d.db"
-    with LocalServer(model_file, log, token=TOKEN, timeout=1.0) as running:
+    with LocalServer(model_file, log, token=TOKEN, timeout=5.0) as running:
         yield running
 
 

@@ -56,11 +56,13 @@ class AuditCoin:
             raise parameter_error("share", "AuditCoin", "lie in [0, 1]", self.share, hint)
         # A float is a fraction, and the digest one of 2**256 equally likely numbers.
         object.__setattr__(self, "_limit", int(Fraction(self.share) * 2**256))
+        object.__setattr__(self, "_keyed", hmac.new(self.key, digestmod=hashlib.sha256))
 
     def picks(self, name: str) -> bool:
         """Tell whether the decision with this id is to be audited."""
-        digest = hmac.digest(self.key, name.encode(), "sha256")
-        return int.from_bytes(digest) < self._limit  # type: ignore[attr-defined, no-any-return]
+        tossed = self._keyed.copy()  # type: ignore[attr-defined]
+        tossed.update(name.encode())
+        return int.from_bytes(tossed.digest()) < self._limit  # type: ignore[attr-defined, no-any-return]
 
     @property
     def commitment(self) -> str:

@@ -102,9 +102,10 @@ class Columns:
         made: dict[str, Any] = {}
         for name, values in rows.values.items():
             if name in self.numbers:
-                made[name] = np.array([np.nan if v is None else v for v in values], np.float64)
+                made[name] = np.array(values, np.float64)  # null becomes NaN
             elif name in self.categories:
-                made[name] = np.array(values, object)
+                texts = set(map(type, values)) <= {str, type(None)}
+                made[name] = pd.array(values, dtype="str") if texts else np.array(values, object)
             else:
                 made[name] = values
         return pd.DataFrame(made, columns=self.names)
