@@ -7,12 +7,11 @@ here a second time, with scipy's binomial tail and without the library; `promise
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 
 from reliablenet.certificate.cost import largest_certifiable_cost
@@ -39,7 +38,7 @@ class Source:
     wrong: Array
 
     @classmethod
-    def of(cls, shares: Sequence[float], risk: Any) -> Source:
+    def of(cls, shares: ArrayLike, risk: Any) -> Source:
         """Make a source from the share of each kind and P(acted and wrong | kind) at each score."""
         part = np.asarray(shares, float)[:, None]
         curve = np.atleast_2d(np.asarray(risk, float)) * np.ones_like(part)
