@@ -74,7 +74,10 @@ def test_a_fold_of_ones_own_has_no_row_numbers() -> None:
 
 
 def test_evidence_has_no_features() -> None:
-    assert set(vars(evidence())) == {"score", "top_probability", "predicted", "truth", "row"}
+    """Groups are kept where a promise speaks of them, and nothing else of the rows."""
+    kept = {"score", "top_probability", "predicted", "truth", "row", "by"}
+    assert set(vars(evidence())) == kept
+    assert evidence().by == {}
 
 
 def test_bytes_and_back() -> None:

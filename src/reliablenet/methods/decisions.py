@@ -360,8 +360,8 @@ class DecidingMixin(ABC):
 
     @property
     def _by_rule(self) -> bool:
-        """Whether more than the score decides."""
-        return isinstance(self.certificate_, RuleCertificate)
+        """Whether more than the score decides; what is inside a rule has no certificate of its own."""
+        return isinstance(getattr(self, "certificate_", None), RuleCertificate)
 
     def _accepted(
         self, score: NDArray[np.float64], labels: Any = None, by: Columns | None = None
