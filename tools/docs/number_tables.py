@@ -44,4 +44,4 @@ def _name(record: dict[str, object]) -> str:
     return f"{setting}, tolerance chosen on it" if looked else setting
 
 
-PARTS = {"number guarantees": number_guarantees, "number throughput": number_throughput}
+PARTS = {"number_guarantees": number_guarantees, "number_throughput": number_throughput}

@@ -79,7 +79,7 @@ def reliability_bins(
 def calibration_charts(bins: ReliabilityBins) -> tuple[Chart, Chart]:
     """Return accuracy by confidence, and how many rows each bin holds."""
     least = float(bins.low.min())
-    x = percent_axis("confidence: probability of the predicted class", least, 1.0)
+    x = percent_axis("confidence: estimated chance of being right", least, 1.0)
     right = np.rint(bins.accuracy * bins.rows).astype(int)
     high = np.asarray(clopper_pearson_upper(right, bins.rows, TAIL))
     low = 1.0 - np.asarray(clopper_pearson_upper(bins.rows - right, bins.rows, TAIL))
