@@ -28,11 +28,8 @@ from reliablenet.methods import ledger
 from tools.docs import (
     default_tables,
     guarantee_tables,
-<<<<<<< HEAD
-    promise_tables,
-=======
     number_tables,
->>>>>>> 05a8e2c (Numbers: how-to, reference, decision, studies)
+    promise_tables,
     quality_tables,
     speed_tables,
 )
@@ -42,11 +39,8 @@ README = ROOT / "README.md"
 PARTS = (
     default_tables.PARTS
     | guarantee_tables.PARTS
-<<<<<<< HEAD
-    | promise_tables.PARTS
-=======
     | number_tables.PARTS
->>>>>>> 05a8e2c (Numbers: how-to, reference, decision, studies)
+    | promise_tables.PARTS
     | quality_tables.PARTS
     | speed_tables.PARTS
 )
