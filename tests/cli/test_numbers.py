@@ -88,7 +88,7 @@ def test_a_bad_tolerance_is_refused_before_anything_is_read(call, tmp_path, tole
         *("--out", tmp_path / "m.rnet"),
     )
     assert done.exit_code == 2
-    assert "must be a number above 0" in done.output
+    assert f"got {tolerance}." in done.output
 
 
 def test_a_target_of_text_and_a_column_that_is_not_there(folder, call, tmp_path) -> None:
