@@ -73,7 +73,7 @@ METHODS: dict[str, Callable[[Any, int], Any]] = {
     "boosting": lambda tolerance, seed: rn.CertifiedThreshold(
         boosting(seed), ALPHA, tolerance=tolerance, random_state=seed
     ),
-    "ridge with a normal error": lambda tolerance, seed: rn.CertifiedThreshold(
+    "ridge": lambda tolerance, seed: rn.CertifiedThreshold(
         make_pipeline(TabularEncoder(), BayesianRidge()),
         ALPHA,
         tolerance=tolerance,

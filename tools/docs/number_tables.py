@@ -7,13 +7,13 @@ import numpy as np
 from studies.runner import read_records
 from tools.docs.markdown import bold, percent, record_table, table
 
-METHODS = ("ReliableRegressor", "boosting", "ridge with a normal error")
+METHODS = ("ReliableRegressor", "boosting", "ridge")
 
 
 def number_guarantees() -> str:
     """Return how often certificates for numbers were false, of folds with given scores and of whole fits."""
     columns = {
-        "what": lambda r: ("fold, " if r["part"] == "rule" else "") + _name(r),
+        "what": lambda r: _name(r),
         "draws": lambda r: f"{r['draws']:,}",
         "granted": lambda r: percent(r["granted"], r["draws"]),
         "false": lambda r: percent(r["failures"], r["draws"]),
@@ -40,7 +40,9 @@ def number_throughput() -> str:
 def _name(record: dict[str, object]) -> str:
     tolerances = record.get("tolerances")
     looked = isinstance(tolerances, list) and len(tolerances) > 1
-    setting = f"{record['setting']} scores" if record["part"] == "rule" else str(record["setting"])
+    setting = str(record["setting"])
+    if record["part"] == "rule":
+        setting = f"{record['rows']} rows with {setting} scores"
     return f"{setting}, tolerance chosen on it" if looked else setting
 
 
