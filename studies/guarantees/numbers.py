@@ -27,6 +27,7 @@ TOOTH = 321  # rows that afford as many errors as can be: certificates are false
 FITS, FEWER_FITS, FIT_ROWS, FIT_BLOCK = 300, 100, 500, 25
 GRID = (np.arange(20_000) + 0.5) / 20_000  # rows are uniform: these stand for all
 FRESH = GRID[::10, None]
+AFFORDED, CELLS = largest_certifiable_errors(ROWS, ALPHA, RHO), 80
 
 Values = NDArray[np.float64]
 
@@ -36,7 +37,7 @@ def spread(x: Values) -> Values:
     return 0.1 + x
 
 
-def miss(x: Values, value: Values, tolerance: float) -> Values:
+def miss(x: Values, value: Values, tolerance: float | Values) -> Values:
     """Return the chance that the truth, normal around 2 x, is further than the tolerance from the value."""
     noise, off = spread(x), value - 2 * x
     return np.asarray(1.0 - ndtr((tolerance - off) / noise) + ndtr((-tolerance - off) / noise))
@@ -68,6 +69,18 @@ def draw(
     return False, False
 
 
+def draw_cells(rng: np.random.Generator) -> tuple[bool, bool]:
+    """Return the same for a fault: the tolerance of each cell of x is its largest error in the fold."""
+    x = rng.random(ROWS)
+    error = np.abs(rng.normal(0.0, spread(x)))
+    cell = (x * CELLS).astype(int)
+    tolerance = np.full(CELLS, TOLERANCE)
+    np.maximum.at(tolerance, cell, error)
+    threshold = midway(ScoredRows(1.0 - x, error > tolerance[cell], -np.inf), AFFORDED)
+    lost = miss(GRID, 2 * GRID, tolerance[(GRID * CELLS).astype(int)])
+    return threshold < np.inf, bool((lost * (threshold <= 1.0 - GRID)).mean() > ALPHA)
+
+
 def true_jcw(setting: str, tolerance: float, threshold: float) -> float:
     """Return the chance that a row is acted on and off by more than the tolerance."""
     scores, below = curve(setting, tolerance)
@@ -90,7 +103,7 @@ def add_draws(
     record = dict(known[0]) if known else {"draws": 0, "granted": 0, "failures": 0}
     rng = np.random.default_rng([rows, len(setting), len(tolerances), record["draws"]])
     for _ in range(BLOCK):
-        granted, false = draw(setting, rows, rng, tolerances)
+        granted, false = draw(setting, rows, rng, tolerances) if tolerances else draw_cells(rng)
         record["draws"] += 1
         record["granted"] += granted
         record["failures"] += false
@@ -178,6 +191,7 @@ def blocks() -> list[Block]:
         ("poor", ROWS, [TOLERANCE]),
         ("good", TOOTH, [TOLERANCE]),
         ("good", ROWS, looked),
+        ("good", ROWS, []),  # one for each cell, after a look
     ]
     return [
         *(
