@@ -13,7 +13,7 @@ from scipy.stats import beta
 
 from reliablenet.certificate import Certificate, Provenance, certify, clopper_pearson_upper
 from reliablenet.certificate.judgement import judge
-from reliablenet.certificate.record import _digest
+from reliablenet.certificate.record import digest
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
@@ -21,7 +21,7 @@ from reliablenet.errors import InvalidDataError, InvalidParameterError
 def hashed(values: dict) -> str:
     """Write values as whoever alters a certificate with care would, with the hash that fits."""
     values = {name: value for name, value in values.items() if name != "sha256"}
-    return json.dumps(values | {"sha256": _digest(values)})
+    return json.dumps(values | {"sha256": digest(values)})
 
 
 WRITTEN_BY_0_1 = """{
@@ -342,6 +342,7 @@ def test_the_file_is_this_to_the_byte():
   "commonest": null,
   "guessing_error": null,
   "unknown": 0,
+  "tolerance": "",
   "alpha": 0.25,
   "rho": 0.5,
   "threshold": 0.5,
@@ -349,7 +350,7 @@ def test_the_file_is_this_to_the_byte():
   "population": "all",
   "name": "",
   "provenance": null,
-  "sha256": "d482a1c2a9cd6495e7bb736dc86f7e59a04cef29033b129bfe77bfcd650425df"
+  "sha256": "9261837218a5ce94aa3e05ca03dcbb2e284395d35ddcdcf46bb19aaf853e5205"
 }"""
     )
 
@@ -373,11 +374,11 @@ def test_the_parts_of_a_certificate_are_plain_numbers():
         ),
         (
             {"kind": "lucky"},
-            "`kind` of Certificate must be one of ('fixed', 'monotone', 'sequence'); got 'lucky'.",
+            "`kind` of Certificate must be one of ('fixed', 'monotone', 'sequence', 'anytime'); got 'lucky'.",
         ),
         (
             {"kind": ["fixed"]},
-            "`kind` of Certificate must be one of ('fixed', 'monotone', 'sequence'); got ['fixed'].",
+            "`kind` of Certificate must be one of ('fixed', 'monotone', 'sequence', 'anytime'); got ['fixed'].",
         ),
         ({"threshold": math.nan}, "`threshold` of Certificate must be a number; got nan."),
     ],
