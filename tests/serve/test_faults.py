@@ -176,7 +176,10 @@ def test_more_than_can_wait_is_refused(model_file, tmp_path):
         desk = server.running.state.desk
         desk.most_waiting, held = 30, threading.Event()
         decide = server.running.state.served.model.decide
-        server.running.state.served.model.decide = lambda X: (held.wait(30), decide(X))[1]
+        server.running.state.served.model.decide = lambda X, **more: (
+            held.wait(30),
+            decide(X, **more),
+        )[1]
         codes = []
         ask = lambda: codes.append(  # noqa: E731
             server.post("/invocations", {"dataframe_records": records(table)}).status_code
@@ -195,7 +198,10 @@ def test_a_decision_that_comes_too_late_is_not_told(model_file, tmp_path):
     with LocalServer(model_file, tmp_path / "d.db", timeout=0.3) as server:
         held = threading.Event()
         decide = server.running.state.served.model.decide
-        server.running.state.served.model.decide = lambda X: (held.wait(30), decide(X))[1]
+        server.running.state.served.model.decide = lambda X, **more: (
+            held.wait(30),
+            decide(X, **more),
+        )[1]
         answer = server.post("/invocations", {"dataframe_records": records(table)})
         assert (answer.status_code, "No decision within 0.3 s" in answer.text) == (503, True)
         held.set()
@@ -206,7 +212,7 @@ def test_a_bug_shows_no_traceback(model_file, tmp_path):
     table, _ = make_rows(2, seed=0)
     with LocalServer(model_file, tmp_path / "d.db") as server:
 
-        def fail(X):
+        def fail(X, **more):
             raise RuntimeError("secret /path")
 
         server.running.state.served.model.decide = fail
