@@ -15,6 +15,19 @@ def certified_file() -> str:
     return sentence("certified_file", rows=found["rows"] / 1e6, **megabytes)
 
 
+def certified_file_by_group() -> str:
+    """Return what a certificate by group takes beside the overall one of the same file."""
+    found = max(read_records("speed", "stream_groups"), key=lambda record: int(record["rows"]))
+    return sentence(
+        "certified_file_by_group",
+        rows=found["rows"] / 1e6,
+        groups=found["groups"],
+        ratio=found["ratio"],
+        peak=found["by_group_peak_bytes"] / 1e6,
+        overall=found["overall_peak_bytes"] / 1e6,
+    )
+
+
 def two_processes() -> str:
     """Return the time of an epoch on two processes over that on one, by batch and width."""
     return record_table(
@@ -60,6 +73,7 @@ def steps_tried() -> str:
 
 PARTS = {
     "certified_file": certified_file,
+    "certified_file_by_group": certified_file_by_group,
     "speed": speed,
     "steps_tried": steps_tried,
     "two_processes": two_processes,

@@ -118,7 +118,7 @@ class Promise:
         """Promise P(acted and wrong | group) <= alpha in every group of a column.
 
         It then holds for every mixture of these groups. A group with too few rows, or one that was
-        never seen, is deferred.
+        never seen, is deferred; with ``common`` nobody can tell, and the promise speaks of those seen.
 
         Parameters
         ----------
