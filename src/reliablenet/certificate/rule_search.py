@@ -4,11 +4,12 @@
 path. Take several constraints on one path, each monotone, and the most permissive place at which the
 bounds of *all* of them hold: with probability at least 1 - rho all are kept, without a correction. For at
 the first place at which some constraint truly fails, that constraint's own test must have passed, which has
-probability at most rho (an intersection-union test). Promises with thresholds of their own, such as those of
-groups, and the path share rho alike. Within such a promise its populations share what it has; one that may accept
-every row passes its share on to the others (Holm). The share of mistakes among rows acted on is not monotone: places are tested in an order fixed
-on the selection fold, up to the first that fails (Learn then Test); without a selection fold at ten
-coverages, which share rho. docs/decisions/0025 has the proofs.
+probability at most rho (an intersection-union test). Promises with thresholds of their own, such as those
+of groups, and the path share rho alike; within such a promise its populations share what it has, and
+one that may accept every row passes its share on to the others (Holm). The share of mistakes among rows
+acted on is not monotone: places are tested in an order fixed on the selection fold, up to the first that
+fails (Learn then Test); without a selection fold at ten coverages, which share rho.
+docs/decisions/0025 has the proofs.
 """
 
 from __future__ import annotations
