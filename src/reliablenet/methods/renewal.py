@@ -23,6 +23,7 @@ from reliablenet.errors import InvalidDataError, InvalidParameterError
 from reliablenet.methods.held_out import Evidence, HeldOut
 from reliablenet.methods.seen import SeenRows
 from reliablenet.modelfile.chain import add_link
+from reliablenet.tables.copies import chance_share, chance_share_among, more_than_chance
 
 FORMAT = "reliablenet-renewal/1"
 REASON = "renewed on fresh rows"
@@ -136,7 +137,13 @@ class RenewalState:
         """Return the state with more fresh rows; refuse rows that it has already."""
         new = np.empty(0, np.uint64) if hashes is None else hashes
         again = np.isin(new, self.hashes)
-        if len(new) and again.mean() > 0.5:
+        kept = SeenRows.of(self.hashes[:0], self.hashes)
+        by_chance = (
+            max(chance_share(kept.twins, len(kept)), chance_share_among(new, len(kept)))
+            if again.any()
+            else 1.0
+        )
+        if more_than_chance(int(again.sum()), max(len(new), 1), by_chance):
             raise InvalidDataError(
                 f"{int(again.sum()):,} of {len(new):,} rows are in the state of this renewal already. Give only the "
                 "rows that came since the last look."
