@@ -115,7 +115,7 @@ class TrainingErrors(rn.CertifiedThreshold):
 
     def _fit_folds(self, train: Any, selection: Any, seed: int, *, keep_selection: bool) -> None:
         super()._fit_folds(train, selection, seed, keep_selection=keep_selection)
-        margin = self._numbers().tolerance.rows(train.X, "fit")  # type: ignore[union-attr]
+        margin = self._numbers().tolerance.rows(train.X, "fit")
         value = self.estimator_.predict(train.X)
         self.errors_ = ErrorModel(random_state=seed).fit(train.X, value, train.y, margin)
 
