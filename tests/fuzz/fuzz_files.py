@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 import reliablenet as rn
 from reliablenet.bench import Plan, Profile, load_profile
-from reliablenet.certificate.record import _digest
+from reliablenet.certificate.record import digest
 from reliablenet.cli.app import app
 from reliablenet.tables.files import column_names, read_batches, read_table
 
@@ -314,7 +314,7 @@ def read_sealed_certificate(path: Path) -> str:
     try:
         values = json.loads(path.read_bytes().decode("utf-8", "replace"))
         values.pop("sha256", None)
-        values["sha256"] = _digest(values)
+        values["sha256"] = digest(values)
         path.write_text(json.dumps(values))
     except (ValueError, AttributeError, TypeError, RecursionError):
         pass

@@ -27,7 +27,7 @@ from torch import nn
 
 import reliablenet as rn
 from reliablenet._files import write_atomically
-from reliablenet.certificate.record import _digest
+from reliablenet.certificate.record import digest
 from reliablenet.modelfile.archive import SEAL, SEAL_LENGTH, seal, sha256
 from reliablenet.tables import TabularEncoder
 
@@ -177,7 +177,7 @@ def test_a_certificate_better_than_its_counts_is_refused(path) -> None:
         values = json.loads(parts["certificate.json"])
         del values["sha256"]
         values["upper_bound"] = values["upper_bound"] / 2
-        values["sha256"] = _digest(values)
+        values["sha256"] = digest(values)
         parts["certificate.json"] = json.dumps(values).encode()
 
     resealed(path, forge)
