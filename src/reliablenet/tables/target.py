@@ -99,8 +99,8 @@ def take_labels(values: pd.Series[Any], target: str) -> NDArray[Any]:
     if labels.dtype.kind == "f" and len(classes) > MOST_FRACTIONS:
         raise InvalidDataError(
             f"The target {target!r} is a quantity ({len(classes)} different numbers such as "
-            f"{labels[0]:g}) and not a class. Predict it as a number, with a tolerance (train "
-            "--tolerance, ReliableRegressor), or cut it into classes first, such as above or below a "
+            f"{labels[0]:g}) and not a class. Predict it as a number, with a tolerance "
+            "(ReliableRegressor), or cut it into classes first, such as above or below a "
             "limit."
         )
     if len(classes) > MOST_CLASSES or (len(classes) > 2 and len(classes) > len(labels) / 2):
