@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from studies.guarantees import monitor, renewal
 from studies.guarantees.intervals import keeps
+from studies.runner import read_records
 
 SOUND = [way for way in monitor.WAYS if way not in (*monitor.FAULTS, "mapie")]
+
+
+def stored(name):
+    return read_records("guarantees", name)
 
 
 @pytest.mark.parametrize("way", SOUND)
@@ -48,3 +55,35 @@ def test_looking_often_is_free_by_evidence_and_not_by_a_fixed_plan():
     assert fault["false"] > sound["false"]
     assert not keeps(fault["false"], 60, renewal.RHO)
     assert keeps(renewal.run_edge(20)["false"], 20, renewal.RHO)
+
+
+def test_the_committed_streams_keep_the_level_and_see_breaches_in_time():
+    records = {(r["way"], r["truth"]): r for r in stored("monitor") if r["alpha"] == 0.05}
+    for record in stored("monitor"):
+        if record["truth"] != "1 x alpha" or record["way"] == "mapie":
+            continue
+        if record["way"] in monitor.FAULTS:
+            assert not keeps(record["alarms"], record["streams"], record["level"]), record
+            continue
+        assert record["streams"] >= 2000
+        assert record["rows"] >= 20_000
+        level = record["level"]
+        limit = level + 3 * math.sqrt(level * (1 - level) / record["streams"])
+        assert record["alarms"] / record["streams"] <= limit, record
+        assert record["bound_failed"] / record["streams"] <= limit, record
+    ours = records["every label", "2 x alpha"]["delay"][1]
+    assert ours <= 140
+    peer = records["mapie", "2 x alpha"]["delay"][1]
+    assert peer is None or ours <= peer / 4
+
+
+def test_the_committed_renewals_are_false_in_at_most_rho():
+    for record in stored("renewal"):
+        if record["way"].startswith("evidence"):
+            rho = record["rho"]
+            limit = rho + 3 * math.sqrt(rho * (1 - rho) / record["streams"])
+            assert record["false"] / record["streams"] <= limit, record
+    faults = [
+        r for r in stored("renewal") if r["way"].startswith("fixed") and r["jcw_of_all"] > 0.05
+    ]
+    assert any(not keeps(r["false"], r["streams"], r["rho"]) for r in faults)
