@@ -114,8 +114,10 @@ def seen(name: str) -> list[Record]:
     """Return how often the shift of a dataset is seen, by rows, and after how many in a stream."""
     model, same, shifted = paper_model(name)
     n = len(model.evidence_)
-    records = []
+    records: list[Record] = []
     for size in SIZES:
+        if size > min(len(same) - n, len(shifted)):
+            continue
         count: dict[str, int] = {}
         for kind, rows, draws in (("same", same, NULL_DRAWS), ("shift", shifted, POWER_DRAWS)):
             count[kind] = 0

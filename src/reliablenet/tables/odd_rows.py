@@ -81,7 +81,9 @@ def with_codes(profile: InputProfile | None, X: Any) -> Any:
         values = X[column.name] if column.kind == "category" and column.name in X.columns else None
         if values is not None and not isinstance(values.dtype, pd.CategoricalDtype):
             codes, texts = text_codes(values)
-            coded[column.name] = pd.Categorical.from_codes(codes, pd.Index(texts, dtype=object))
+            coded[column.name] = pd.Categorical.from_codes(
+                codes, pd.Index(texts, dtype=object), validate=False
+            )
     if not coded:
         return X
     X = X.copy(deep=False)
@@ -166,6 +168,8 @@ class _Search:
             self._add(column, "outside", text, count)
 
     def _look_at_texts(self, column: ColumnProfile, values: pd.Series[Any]) -> None:
+        if self.n == 1 and self._is_usual(column, values):
+            return
         try:
             codes, texts = text_codes(values)
         except TypeError:
@@ -178,7 +182,7 @@ class _Search:
         present = np.bincount(codes + 1, minlength=len(texts) + 1)
         if present[0]:
             self._look_at_missing(column, codes < 0)
-        known = set(column.levels)
+        known = column.known
         new = [
             place for place, text in enumerate(texts) if text not in known and present[place + 1]
         ]
@@ -193,6 +197,12 @@ class _Search:
             self._add(column, "unseen", text, count)
         if self.n > 1 and int(present[1:].max(initial=0)) == self.n:
             self._look_at_constant(column, self.n)
+
+    @staticmethod
+    def _is_usual(column: ColumnProfile, values: pd.Series[Any]) -> bool:
+        """Tell quickly that a single text is one that training had."""
+        value = values.array[0]
+        return isinstance(value, str) and value in column.known
 
     def _look_at_missing(self, column: ColumnProfile, missing: NDArray[np.bool_]) -> None:
         count = int(missing.sum())

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, dataclass, fields
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -86,6 +87,11 @@ class ColumnProfile:
                 f"The profile of column {self.name!r} is not one that `fit` can have made. Fit and save "
                 "the model again."
             )
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The levels, to ask whether a text is among them."""
+        return frozenset(self.levels)
 
     @property
     def missing(self) -> float:
