@@ -66,7 +66,7 @@ class RegressorInside(WrappingClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if self.tolerance is not None or is_regressor(self.estimator):
+        if self.tolerance is not None or _is_regressor(self.estimator):
             tags.estimator_type, tags.classifier_tags = "regressor", None
             tags.regressor_tags = RegressorTags()
         return tags
@@ -84,7 +84,7 @@ class RegressorInside(WrappingClassifier):
 
     def _check_settings(self) -> None:
         owner, inner = type(self).__name__, self.estimator
-        if self._numbers() is None and not isinstance(inner, type) and is_regressor(inner):
+        if self._numbers() is None and _is_regressor(inner):
             raise parameter_error(
                 "tolerance",
                 owner,
@@ -196,3 +196,8 @@ class RegressorInside(WrappingClassifier):
 def _gives_spread(model: Any) -> bool:
     """Tell whether `predict` can return a standard deviation of each value."""
     return "return_std" in inspect.signature(model.predict).parameters
+
+
+def _is_regressor(estimator: Any) -> bool:
+    """Tell whether an estimator predicts numbers; one that is not scikit-learn's may not say."""
+    return isinstance(estimator, BaseEstimator) and is_regressor(estimator)
