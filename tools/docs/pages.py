@@ -28,6 +28,7 @@ from reliablenet.methods import ledger
 from tools.docs import (
     default_tables,
     guarantee_tables,
+    monitor_tables,
     number_tables,
     promise_tables,
     quality_tables,
@@ -39,6 +40,7 @@ README = ROOT / "README.md"
 PARTS = (
     default_tables.PARTS
     | guarantee_tables.PARTS
+    | monitor_tables.PARTS
     | number_tables.PARTS
     | promise_tables.PARTS
     | quality_tables.PARTS
