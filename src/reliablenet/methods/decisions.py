@@ -382,7 +382,7 @@ class DecidingMixin(ABC):
         if find_encoder(self) is not None:
             rows = with_codes(self.profile_, rows)
         outputs = self._outputs(rows)  # what it cannot read it complains of itself
-        oddities = find_oddities(self.profile_, rows)
+        oddities = find_oddities(self.profile_, rows, len(outputs.acceptance()))
         oddities.refuse_empty(allow_missing)
         if oddities.notable:
             warn_user(str(oddities), OddInputWarning)

@@ -105,7 +105,8 @@ class Columns:
                 made[name] = np.array(values, np.float64)  # null becomes NaN
             elif name in self.categories:
                 texts = set(map(type, values)) <= {str, type(None)}
-                made[name] = pd.array(values, dtype="str") if texts else np.array(values, object)
+                kept: Any = list(values)
+                made[name] = pd.array(kept, dtype="str") if texts else np.array(kept, object)
             else:
                 made[name] = values
         return pd.DataFrame(made, columns=self.names)

@@ -32,7 +32,7 @@ CACHED = 256  # rows taken together, so that they stay in the cache
 EXAMPLES = 3
 
 
-def find_oddities(profile: InputProfile | None, X: Any) -> Oddities:
+def find_oddities(profile: InputProfile | None, X: Any, rows: int | None = None) -> Oddities:
     """Compare rows with the profile of training rows.
 
     Parameters
@@ -41,12 +41,14 @@ def find_oddities(profile: InputProfile | None, X: Any) -> Oddities:
         None finds nothing.
     X : data frame or array
         Rows as the model takes them.
+    rows : int, optional
+        How many they are, if they do not tell: those that are read batch by batch do not.
 
     Returns
     -------
     Oddities
     """
-    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    n = (X.shape[0] if hasattr(X, "shape") else len(X)) if rows is None else rows
     nothing = np.zeros(n, bool)
     if profile is None:
         return Oddities(nothing, profiled=False)
