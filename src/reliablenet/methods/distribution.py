@@ -43,7 +43,7 @@ class ValueBins:
     ([0, 0, 1, 2], [0, 0, 2])
     >>> value, chance = bins.answer(np.array([[0.5, 0.3, 0.2]]), Margin(0.5))
     >>> value.tolist(), chance.round(3).tolist()
-    ([1.5], [0.5])
+    ([2.5], [0.55])
     """
 
     points: Values
