@@ -62,7 +62,6 @@ def common(
 ) -> None:
     """Classifiers that know when to act and when to defer.
 
-    Exit codes: 0 done, 1 a bug of ours, 2 a mistake in what was typed or in the data, 3 certificate refused, 4 alarm: the source changed or the promise broke, 5 file or dataset not found.
     Exit codes: 0 done, 1 a bug of ours, 2 a mistake in what was typed or in the data, 3 certificate refused, 4 alarm, 5 file or dataset not found.
 
     Example: reliablenet train loans.csv --target default --alpha 0.02 --out model.rnet
@@ -73,6 +72,6 @@ def main() -> None:
     """Run the command line."""
     try:
         with signals_that_last():
-            app()
+            app(prog_name="reliablenet")  # also where it is started by `python -m`
     except KeyboardInterrupt:  # typer catches it once a command runs, and not before
         sys.exit(130)
