@@ -49,6 +49,8 @@ def find_oddities(profile: InputProfile | None, X: Any, rows: int | None = None)
     Oddities
     """
     n = (X.shape[0] if hasattr(X, "shape") else len(X)) if rows is None else rows
+    if isinstance(X, np.ma.MaskedArray):  # without masked values, or the model had refused it
+        X = np.asarray(X)
     nothing = np.zeros(n, bool)
     if profile is None:
         return Oddities(nothing, profiled=False)
