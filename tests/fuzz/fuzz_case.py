@@ -28,6 +28,7 @@ OURS = (
     rn.errors.ColumnWarning,
     rn.errors.LabelWarning,
     rn.errors.ReuseWarning,
+    rn.errors.OddInputWarning,
 )
 SECONDS = 300  # no case needs one where nobody else computes; a hang does
 
