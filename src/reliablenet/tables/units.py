@@ -59,7 +59,9 @@ def changed_factor(column: ColumnProfile, sample: NDArray[np.float64]) -> str:
         return ""
     before = np.array(column.quartiles)
     after = np.quantile(sample, (0.25, 0.5, 0.75))
-    if (after * before <= 0.0).any():
+    with np.errstate(over="ignore", invalid="ignore"):
+        ratio, distances = after / before, np.diff([after[[0, 2]], before[[0, 2]]])
+    if not (np.isfinite(ratio) & (ratio > 0.0)).all() or not np.isfinite(distances).all():
         return ""
     logs = np.log(after / before)
     size = abs(float(logs[1]))
@@ -68,7 +70,7 @@ def changed_factor(column: ColumnProfile, sample: NDArray[np.float64]) -> str:
         return ""
     # a shift moves the quartiles alike, but not their distance
     noise = 0.35 * size + 2 / math.sqrt(len(sample))
-    if (spread <= 0.0).any() or abs(math.log(spread[0] / spread[1]) - logs[1]) > noise:
+    if (spread <= 0.0).any() or abs(math.log(spread[0]) - math.log(spread[1]) - logs[1]) > noise:
         return ""
     width = abs(math.log(before[2] / before[0]))
     tolerance = 0.05 + 1.5 * width / math.sqrt(n)  # what a median of so many rows may be off
