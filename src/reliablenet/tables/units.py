@@ -70,7 +70,9 @@ def changed_factor(column: ColumnProfile, sample: NDArray[np.float64]) -> str:
         return ""
     # a shift moves the quartiles alike, but not their distance
     noise = 0.35 * size + 2 / math.sqrt(len(sample))
-    if (spread <= 0.0).any() or abs(math.log(spread[0]) - math.log(spread[1]) - logs[1]) > noise:
+    if not (spread > 0.0).all() or not before[0] * before[2] > 0.0:
+        return ""
+    if abs(math.log(spread[0]) - math.log(spread[1]) - logs[1]) > noise:
         return ""
     width = abs(math.log(before[2] / before[0]))
     tolerance = 0.05 + 1.5 * width / math.sqrt(n)  # what a median of so many rows may be off
