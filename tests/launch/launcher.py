@@ -21,8 +21,10 @@ SHIM = """#!{python} -SE
 import sys
 sys.path.insert(0, {folder!r})
 from launch_client import main
-main({place!r}, ["-m", "reliablenet", *sys.argv[1:]])
+main({place!r}, ["-c", {script!r}, *sys.argv[1:]])
 """
+# What the installed script does.
+SCRIPT = "import sys; sys.argv[0] = 'reliablenet'; from reliablenet.cli.app import main; main()"
 
 
 class Launcher:
@@ -52,7 +54,12 @@ class Launcher:
             folder.mkdir()
             shim = folder / "reliablenet"
             shim.write_text(
-                SHIM.format(python=sys.executable, folder=str(SERVER.parent), place=self.place)
+                SHIM.format(
+                    python=sys.executable,
+                    folder=str(SERVER.parent),
+                    place=self.place,
+                    script=SCRIPT,
+                )
             )
             shim.chmod(0o755)
         return folder

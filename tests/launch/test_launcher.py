@@ -58,7 +58,8 @@ def test_a_signal_ends_it_and_nothing_else(tmp_path, blow) -> None:
 
 def test_a_shell_finds_it_under_the_name_of_the_command(tmp_path) -> None:
     path = f"{launcher().commands}{os.pathsep}{os.environ['PATH']}"
-    line = 'reliablenet plan --alpha 0.05 | head -1; reliablenet inspect none.rnet; echo "code $?"'
+    line = "reliablenet plan --alpha 0.05 | head -1; reliablenet plan --help | head -2"
+    line += '; reliablenet inspect none.rnet; echo "code $?"'
     ended = subprocess.run(
         ["bash", "-c", line],
         cwd=tmp_path,
@@ -66,7 +67,8 @@ def test_a_shell_finds_it_under_the_name_of_the_command(tmp_path) -> None:
         capture_output=True,
         text=True,
     )
-    first, second = ended.stdout.splitlines()
+    first, _, usage, last = ended.stdout.splitlines()
     assert first.startswith("59 certification rows")
-    assert second == "code 5"
+    assert usage.startswith(" Usage: reliablenet plan")
+    assert last == "code 5"
     assert "none.rnet" in ended.stderr
