@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import rel_entr
+from scipy.special import xlog1py
 
 from reliablenet._checks import as_array, check_fraction, check_seed, is_real, parameter_error
 from reliablenet.certificate.fingerprint import mix
@@ -281,9 +281,10 @@ def keep_by_weight(weights: Any, most: float, random_state: int = 0) -> NDArray[
     return kept
 
 
-def _kl(q: float, p: float) -> float:
-    """Return the divergence of a coin with chance q from one with chance p."""
-    return float(rel_entr(q, p) + rel_entr(1.0 - q, 1.0 - p))
+def _kl(q: float, u: float) -> float:
+    """Return the divergence of two coins, of which near ones differ by less than the plain formula's rounding."""
+    up, down = (q - u) / u, (u - q) / (1.0 - u)
+    return float(u * (xlog1py(1.0 + up, up) - up) + (1.0 - u) * (xlog1py(1.0 + down, down) - down))
 
 
 def _check_bound(bound: Any, owner: str) -> float:
