@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from dataclasses import replace
 
@@ -36,6 +37,50 @@ PROMISES = {
 
 def make(name: str) -> RuleCertificate:
     return certified_rule(PROBA, Y, PROMISES[name], by={"race": BY})
+
+
+SEVERAL = {
+    "overall": Promise.overall(0.06),
+    "among": Promise.among_accepted(0.1),
+    "groups": Promise.by_group({"A": 0.08, "B": 0.1, "Z": 0.1}, by="race"),
+    "common": Promise.by_group({"A": 0.1, "B": 0.1}, by="race", common=True),
+    "sides": Promise.by_group(0.1, by="side"),
+    "all predicted": Promise.by_predicted(0.04),
+    "predicted": Promise.by_predicted({1: 0.03}),
+    "all classes": Promise.by_class(0.1),
+    "class": Promise.by_class({1: 0.08}),
+    "cost": Promise.cost(COSTS, 0.2),
+    "delay": Promise.cost([[0, 50], [50, 0]], 2.0),  # the same share of its largest cost
+}
+
+
+def possible(names: tuple[str, ...]) -> bool:
+    kinds = [(SEVERAL[name].kind, SEVERAL[name].by) for name in names]
+    once = len(set(kinds)) == len(kinds) or names == ("cost", "delay")
+    return once and not ("among" in names and {"groups", "sides"} & set(names))
+
+
+@pytest.mark.parametrize("learned", [False, True])
+@pytest.mark.parametrize(
+    "names",
+    [
+        *filter(possible, itertools.combinations(SEVERAL, 2)),
+        ("overall", "common", "all predicted", "all classes"),
+        ("overall", "groups", "predicted", "class", "cost"),
+        ("among", "common", "class", "cost"),
+    ],
+    ids=" and ".join,
+)
+def test_several_promises_are_certified_and_read_again(names, learned):
+    promise = Promise.all_of(*(SEVERAL[name] for name in names))
+    by = {"race": BY, "side": np.where(FLIP, "left", "right")}
+    half = {name: values[2000:] for name, values in by.items()}
+    rest = {name: values[:2000] for name, values in by.items()}
+    selection = (PROBA[:2000], Y[:2000], rest) if learned else None
+    c = certified_rule(PROBA[2000:], Y[2000:], promise, by=half, selection=selection)
+    assert c.certified
+    assert RuleCertificate.from_json(c.to_json()) == c
+    assert c.rule.accept(PROBA[2000:], by=half).sum() == c.accepted > 0
 
 
 def forged(name: str, change) -> str:

@@ -233,3 +233,15 @@ def test_methods_are_compared_by_a_promise_and_stored() -> None:
     assert best.certificate.certified
     assert sum(part.rho for part in best.certificate.parts) <= 0.05
     assert best.model.decide(frame).accepted.any()
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["cut", "selection given without groups"])
+def test_a_learned_path_heeds_groups_that_share_a_threshold(given: bool, tmp_path: Path) -> None:
+    groups = Promise.by_group({"calm": 0.08, "rough": 0.12}, by="group", common=True)
+    promise = Promise.all_of(Promise.among_accepted(0.15), groups)
+    selection = (FRESH[NUMBERS], TRUTH) if given else None
+    model = rn.CertifiedThreshold(LogisticRegression(), promise=promise, random_state=0)
+    model.fit(TABLE[NUMBERS], LABELS, by=TABLE.group, selection=selection)
+    assert model.certificate_.certified
+    assert [part.name for part in model.certificate_.parts[1:]] == ["group=calm", "group=rough"]
+    assert rn.load(model.save(tmp_path / "m.rnet")).certificate_ == model.certificate_

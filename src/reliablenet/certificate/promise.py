@@ -353,9 +353,18 @@ class Promise:
                 "own for groups: fewer rows acted on may mean a larger share of mistakes among them. "
                 "Use `Promise.by_group(..., common=True)`."
             )
-        repeated = [part for i, part in enumerate(self.parts) if part in self.parts[:i]]
-        if repeated:
-            raise parameter_error("promises", owner, "differ from each other", str(repeated[0]))
+        for place, part in enumerate(self.parts):
+            for other in self.parts[:place]:
+                twice = part == other if part.kind == "cost" else _same_rows(part, other)
+                if twice:
+                    raise InvalidParameterError(
+                        f"{owner} speaks twice of the same rows: {other}; {part}. Keep the smaller "
+                        "budget, or name the budget of each in one mapping."
+                    )
+
+
+def _same_rows(one: Promise, other: Promise) -> bool:
+    return one.kind == other.kind and set(one.by) == set(other.by)
 
 
 def plain_label(label: Any) -> Label:

@@ -109,22 +109,20 @@ def unproved(rule: Rule, promise: Promise, parts: tuple[Certificate, ...]) -> li
 
 def _matched(c: RuleCertificate) -> list[list[Certificate]]:
     """Return the parts of each promise, or say which do not belong together."""
-    matched: list[list[Certificate]] = [[] for _ in c.promise.simple()]
-    seen = set()
+    promises = c.promise.simple()
+    matched: list[list[Certificate]] = [[] for _ in promises]
     for part in c.parts:
-        for promise, own in zip(c.promise.simple(), matched, strict=True):
-            if _speaks_of(promise, part):
-                own.append(part)
-                break
-        else:
+        places = [i for i, promise in enumerate(promises) if _speaks_of(promise, part)]
+        if not places:
             raise InvalidDataError(
                 f"The part {part.name!r} has the budget {part.alpha:g} for the population "
                 f"{part.population!r}, which is none of the promise."
             )
-        mark = (part.population, part.name, part.alpha)
-        if mark in seen:
+        # two tables of costs may have the same budget as a share: their parts stand in their order
+        open_places = [i for i in places if part.name not in {own.name for own in matched[i]}]
+        if not open_places:
             raise InvalidDataError(f"The part {part.name!r} is there twice.")
-        seen.add(mark)
+        matched[open_places[0]].append(part)
     for promise, own in zip(c.promise.simple(), matched, strict=True):
         named = {part.name for part in own}
         labels = list(promise.alpha) if isinstance(promise.alpha, dict) else [ALL]

@@ -80,6 +80,8 @@ def plan_rule(
     _, tallies = plan.tallies()
     spending = np.zeros(selection.n)
     for tally in tallies:
+        if tally.promise.kind == "by_group" and selection.by is None:
+            continue  # nobody knows whose rows these are: the others alone teach the path
         codes = tally.codes(selection)
         tally.look(selection, selection.score)
         # groups without a budget spend nothing

@@ -39,8 +39,8 @@ from reliablenet.methods.layers import find_source, layers
 from reliablenet.methods.ledger import count_uses
 from reliablenet.methods.promised import (
     Columns,
-    certification_columns,
     check_setting,
+    fold_columns,
     group_columns,
     learns_rule,
 )
@@ -150,7 +150,13 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
             warn_of_pipeline(self)
         self._target.warn_of_folds(self, folds)
         warn_of_copies(folds, self._budget)
-        held_by = certification_columns(self.promise, table_by, cut.numbers, folds.certification.X)
+        held_by = fold_columns(
+            self.promise, table_by, cut.numbers, folds.certification.X, "the certification fold"
+        )
+        # a path may be learned without groups: it is only worth less
+        chosen_by = fold_columns(
+            self.promise, table_by, cut.selected, folds.selection.X, "selection", needed=False
+        )
         self.fingerprint_ = fingerprint(X, y, *given_parts(selection, certification))
 
         keep = self._needs_selection() or self._shares_selection
@@ -158,7 +164,7 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
         self._reached = "training"
         self._fit_folds(folds.train, folds.selection, seed, keep_selection=keep)
         self.source_ = find_source(self, folds)
-        self._fix_rule(cut, self.fingerprint_ if certification is None else "", held_by)
+        self._fix_rule(cut, self.fingerprint_ if certification is None else "", held_by, chosen_by)
         return self
 
     def _check_table(
@@ -172,7 +178,13 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
             self._check_threshold(self.threshold)
         return X, labels
 
-    def _fix_rule(self, cut: FitFolds, table: str, by: Columns | None = None) -> None:
+    def _fix_rule(
+        self,
+        cut: FitFolds,
+        table: str,
+        by: Columns | None = None,
+        chosen_by: Columns | None = None,
+    ) -> None:
         """Choose the threshold and open the certification fold, in this order unless monotone."""
         folds = cut.folds
         self.selection_threshold_ = math.nan
@@ -185,6 +197,7 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
         chosen = None
         if self._learns_rule() and len(folds.selection):
             chosen = self._outputs(folds.selection.X).scored(folds.selection.y)
+            chosen = replace(chosen, by=chosen_by)
 
         self._reached = "certification"
         rows = self._outputs(folds.certification.X).scored(folds.certification.y)

@@ -83,14 +83,16 @@ class FitFolds:
     Attributes
     ----------
     folds : Folds
-    numbers : integer array
-        Numbers of the certification rows in the table, -1 if that fold was given by itself.
+    numbers, selected : integer arrays
+        Numbers of the certification and the selection rows in the table, -1 if the fold was given by
+        itself.
     unit : {"row", "group"}
         What the certification rows are: rows, or one row of each group.
     """
 
     folds: Folds
     numbers: NDArray[np.intp]
+    selected: NDArray[np.intp]
     unit: Unit
 
 
@@ -148,7 +150,9 @@ def make_folds(
             for fold, part in zip([None, chosen, held], parts, strict=True)
         )
     )
-    return FitFolds(folds, parts[2] if held is None else np.full(len(held), -1), unit)
+    numbers = parts[2] if held is None else np.full(len(held), -1)
+    selected = parts[1] if chosen is None else np.full(len(chosen), -1)
+    return FitFolds(folds, numbers, selected, unit)
 
 
 def check_pair(model: Any, pair: Any, name: str, *, groups: bool = False) -> tuple[Any, Any, Any]:

@@ -131,7 +131,8 @@ class NeuralClassifier(NeuralEstimator, SelectiveClassifier):
         seed = int(random.randint(2**31 - 1))
         self.source_ = None  # rows that are read batch by batch are not described
         self._fit_folds(rows, chosen, seed, keep_selection=True)
-        self._fix_rule(FitFolds(folds, np.full(len(folds.certification), -1), "row"), "")
+        apart = [np.full(len(fold), -1) for fold in (folds.certification, folds.selection)]
+        self._fix_rule(FitFolds(folds, apart[0], apart[1], "row"), "")
         return self
 
     def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:

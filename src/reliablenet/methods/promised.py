@@ -88,18 +88,21 @@ def group_columns(
     return columns_of(source, names, _num_samples(X), owner, missing=missing)
 
 
-def certification_columns(
+def fold_columns(
     promise: Promise | None,
     table: Columns,
     numbers: NDArray[np.intp],
     X: Any,
+    owner: str,
+    *,
+    needed: bool = True,
 ) -> Columns | None:
-    """Return the groups of certification rows: of rows cut from the table, or of a fold given by itself."""
+    """Return the groups of a fold's rows: cut from the table, or of a fold given by itself."""
     if promise is None or not promise.columns:
         return None
     if len(numbers) and numbers.min() >= 0:
         return {name: values[numbers] for name, values in table.items()}
-    return group_columns(promise, X, None, "the certification fold", missing=False)
+    return group_columns(promise, X, None, owner, missing=False, needed=needed) or None
 
 
 def rule_of(certificate: Certificate | RuleCertificate, threshold: float) -> Rule:
