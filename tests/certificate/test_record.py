@@ -13,8 +13,8 @@ from scipy.stats import beta
 
 from reliablenet.certificate import Certificate, Provenance, certify, clopper_pearson_upper
 from reliablenet.certificate.judgement import judge
-from reliablenet.certificate.record import digest
 from reliablenet.certificate.scored import ScoredRows
+from reliablenet.certificate.sealing import digest
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 import reliablenet as rn
 from reliablenet.bench import Plan, Profile, load_profile
-from reliablenet.certificate.record import digest
+from reliablenet.certificate.sealing import digest
 from reliablenet.cli.app import app
 from reliablenet.tables.files import column_names, read_batches, read_table
 

@@ -114,7 +114,7 @@ def test_strange_states_are_refused(model, tmp_path):
     with pytest.raises(InvalidDataError, match="altered"):
         RenewalState.load(path, model)
     path.write_text("{}")
-    with pytest.raises(InvalidDataError, match="altered"):
+    with pytest.raises(InvalidDataError, match="is not the state of a renewal"):
         RenewalState.load(path, model)
     other, _ = renew(model, *fresh(model, 900, 1))
     RenewalState.begin(other).save(path)

@@ -27,7 +27,7 @@ from torch import nn
 
 import reliablenet as rn
 from reliablenet._files import write_atomically
-from reliablenet.certificate.record import digest
+from reliablenet.certificate.sealing import digest
 from reliablenet.modelfile.archive import SEAL, SEAL_LENGTH, seal, sha256
 from reliablenet.tables import TabularEncoder
 

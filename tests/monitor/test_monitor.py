@@ -6,7 +6,7 @@ import pytest
 
 import reliablenet as rn
 from reliablenet.certificate import Certificate, anytime_upper
-from reliablenet.certificate.record import digest
+from reliablenet.certificate.sealing import digest
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 from reliablenet.monitor import Monitor
 from reliablenet.monitor.e_process import log_beta_mixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -12,8 +10,10 @@ from typing import Any, Literal, Self, get_args
 from reliablenet._checks import check_count, check_fraction, is_real, parameter_error
 from reliablenet.certificate import wording
 from reliablenet.certificate.anytime import anytime_upper
-from reliablenet.certificate.bounds import clopper_pearson_interval, clopper_pearson_upper
+from reliablenet.certificate.bounds import clopper_pearson_upper
+from reliablenet.certificate.counts import Counts
 from reliablenet.certificate.planning import largest_certifiable_errors
+from reliablenet.certificate.sealing import check_derived, read_values, seal, unseal
 from reliablenet.errors import InvalidDataError
 
 Kind = Literal["fixed", "monotone", "sequence", "anytime"]
@@ -60,9 +60,17 @@ class Provenance:
             count = check_count(name, getattr(self, name), "Provenance", minimum=least)
             object.__setattr__(self, name, count)
 
+    @classmethod
+    def from_dict(cls, stored: Any) -> Self:
+        """Return the provenance that was stored as a mapping of its attributes."""
+        names = {entry.name for entry in fields(cls)}
+        if not isinstance(stored, dict) or set(stored) != names:
+            raise InvalidDataError(f"The provenance of a certificate must hold {sorted(names)}.")
+        return cls(**stored)
+
 
 @dataclass(frozen=True, repr=False)
-class Certificate:
+class Certificate(Counts):
     """What n independent rows prove about one act-or-defer rule.
 
     Only counts and settings are stored; bound and verdict are derived from them, so that a
@@ -146,11 +154,7 @@ class Certificate:
             plain["commonest"] = check_count("commonest", self.commonest, owner, minimum=0)
         for name, value in plain.items():  # numpy's numbers become Python's
             object.__setattr__(self, name, value)
-        if not self.errors <= self.accepted <= self.n:
-            raise InvalidDataError(
-                "A certificate needs errors <= accepted <= n; "
-                f"got {self.errors}, {self.accepted}, {self.n}."
-            )
+        self.check_counts()
         if self.unknown + (self.commonest or 0) > self.n:
             raise InvalidDataError(
                 "A certificate needs commonest + unknown <= n; "
@@ -209,46 +213,7 @@ class Certificate:
         So it is if no row acted on was right, or if the rows acted on were wrong at least as often as
         all rows would be if the commonest label were always the answer.
         """
-        if not self.certified:
-            return False
-        if self.errors == self.accepted:
-            return True
-        guessed = self.n if self.commonest is None else self.n - self.commonest
-        return self.errors * self.n >= self.accepted * guessed
-
-    @property
-    def coverage(self) -> float:
-        """Share of rows accepted."""
-        return self.accepted / self.n
-
-    @property
-    def jcw(self) -> float:
-        """Observed share of rows accepted and wrong; not a bound."""
-        return self.errors / self.n
-
-    @property
-    def throughput(self) -> float:
-        """Observed share of rows accepted and right."""
-        return (self.accepted - self.errors) / self.n
-
-    @property
-    def error_accepted(self) -> float:
-        """Observed share of wrong rows among those accepted; NaN if none is."""
-        return self.errors / self.accepted if self.accepted else math.nan
-
-    @cached_property
-    def error_accepted_interval(self) -> tuple[float, float]:
-        """Two-sided Clopper-Pearson interval of the error rate among rows accepted, level 1 - rho.
-
-        Exact for a fixed rule. For a threshold chosen on the fold it describes these rows.
-        """
-        low, high = clopper_pearson_interval(self.errors, self.accepted, 1.0 - self.rho)
-        return low, high
-
-    @property
-    def guessing_error(self) -> float:
-        """Share of rows that always answering the commonest label gets wrong; NaN if not known."""
-        return math.nan if self.commonest is None else (self.n - self.commonest) / self.n
+        return self.certified and self.no_better_than_guessing
 
     @property
     def reason(self) -> str:
@@ -303,40 +268,23 @@ class Certificate:
         >>> Certificate.from_json(c.to_json()) == c
         True
         """
-        values = self.to_dict()
-        return json.dumps(values | {"sha256": digest(values)}, indent=2)
+        return seal(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Read what `to_json` wrote; refuse a text whose verdict does not follow from its counts."""
-        try:
-            values = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise InvalidDataError(f"This is not the JSON of a certificate: {error}.") from error
-        known = (FORMAT, FIRST_FORMAT)
-        if not isinstance(values, dict) or values.get("format") not in known:
-            raise InvalidDataError(f"This is not a certificate of the format {FORMAT!r}.")
+        values = read_values(text, (FORMAT, FIRST_FORMAT), "certificate")
         first = values["format"] == FIRST_FORMAT
         wanted = FIRST_FIELDS if first else tuple(entry.name for entry in fields(cls))
         wanted = tuple(name for name in wanted if name in values or name not in LATER_FIELDS)
-        missing = [name for name in wanted if name not in values]
-        if missing:
-            raise InvalidDataError(f"The certificate lacks {missing}.")
-        if values.pop("sha256", None) != digest(values):
-            raise InvalidDataError("The certificate was altered: its values do not match its hash.")
-        stored = {name: values[name] for name in wanted}
+        stored = unseal(values, wanted, "certificate")
         if stored["threshold"] in ("inf", "-inf"):
             stored["threshold"] = float(stored["threshold"])
         if stored.get("provenance") is not None:
-            stored["provenance"] = _provenance(stored["provenance"])
+            stored["provenance"] = Provenance.from_dict(stored["provenance"])
         certificate = cls(**stored)
         derived = ("certified", "coverage") if first else ("certified", "coverage", "empty")
-        for name in derived:
-            if values.get(name) != getattr(certificate, name):
-                raise InvalidDataError(
-                    f"The certificate's {name!r} ({values.get(name)!r}) does not follow from its "
-                    f"counts ({getattr(certificate, name)!r}): the text was altered."
-                )
+        check_derived(values, certificate, derived)
         # The first format gave every certificate the bound of its own errors.
         own = clopper_pearson_upper(certificate.errors, certificate.n, certificate.rho)
         expected = own if first else certificate.upper_bound
@@ -348,16 +296,3 @@ class Certificate:
                 f"({expected!r}): the text was altered."
             )
         return certificate
-
-
-def _provenance(stored: Any) -> Provenance:
-    names = {entry.name for entry in fields(Provenance)}
-    if not isinstance(stored, dict) or set(stored) != names:
-        raise InvalidDataError(f"The provenance of a certificate must hold {sorted(names)}.")
-    return Provenance(**stored)
-
-
-def digest(values: dict[str, Any]) -> str:
-    """Return the SHA-256 of plain values, whatever their order."""
-    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -16,10 +16,10 @@ from reliablenet._checks import (
     parameter_error,
 )
 from reliablenet.certificate import promise_wording as wording
-from reliablenet.certificate.bounds import clopper_pearson_interval
 from reliablenet.certificate.cost import CostCertificate
+from reliablenet.certificate.counts import Counts
 from reliablenet.certificate.promise import Promise
-from reliablenet.certificate.record import Certificate, Population, Provenance, Unit, digest
+from reliablenet.certificate.record import Certificate, Population, Provenance, Unit
 from reliablenet.certificate.rule import Rule
 from reliablenet.certificate.rule_checks import (
     POPULATIONS,
@@ -28,13 +28,14 @@ from reliablenet.certificate.rule_checks import (
     part_name,
     unproved,
 )
+from reliablenet.certificate.sealing import check_derived, read_values, seal, unseal
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 FORMAT = "reliablenet-rule-certificate/1"
 
 
 @dataclass(frozen=True, repr=False)
-class RuleCertificate:
+class RuleCertificate(Counts):
     """What n independent rows prove about a rule and its promise.
 
     The parts hold the counts; whether the promise is proved follows from them, so that anyone can
@@ -101,11 +102,7 @@ class RuleCertificate:
         check_fraction("rho", self.rho, owner)
         for name, least in (("n", 1), ("accepted", 0), ("errors", 0), ("unknown", 0)):
             check_count(name, getattr(self, name), owner, minimum=least)
-        if not self.errors <= self.accepted <= self.n:
-            raise InvalidDataError(
-                "A certificate needs errors <= accepted <= n; "
-                f"got {self.errors}, {self.accepted}, {self.n}."
-            )
+        self.check_counts()
         if self.rule.threshold == math.inf and self.accepted:
             raise InvalidDataError(
                 f"A rule without a threshold accepts no row; got accepted={self.accepted}."
@@ -141,10 +138,7 @@ class RuleCertificate:
             return False
         if all(isinstance(part, CostCertificate) for part in self.parts):
             return all(part.empty for part in self.parts)
-        if self.errors == self.accepted:
-            return True
-        guessed = self.n if self.commonest is None else self.n - self.commonest
-        return self.errors * self.n >= self.accepted * guessed
+        return self.no_better_than_guessing
 
     @property
     def alpha(self) -> float:
@@ -168,37 +162,6 @@ class RuleCertificate:
         if not acting:
             return 1.0
         return max(acting, key=lambda part: part.upper_bound / part.alpha).upper_bound
-
-    @property
-    def coverage(self) -> float:
-        """Share of rows accepted."""
-        return self.accepted / self.n
-
-    @property
-    def jcw(self) -> float:
-        """Observed share of rows accepted and wrong; not a bound."""
-        return self.errors / self.n
-
-    @property
-    def throughput(self) -> float:
-        """Observed share of rows accepted and right."""
-        return (self.accepted - self.errors) / self.n
-
-    @property
-    def error_accepted(self) -> float:
-        """Observed share of wrong rows among those accepted; NaN if none is."""
-        return self.errors / self.accepted if self.accepted else math.nan
-
-    @property
-    def error_accepted_interval(self) -> tuple[float, float]:
-        """Two-sided Clopper-Pearson interval of the error rate among rows accepted, level 1 - rho."""
-        low, high = clopper_pearson_interval(self.errors, self.accepted, 1.0 - self.rho)
-        return low, high
-
-    @property
-    def guessing_error(self) -> float:
-        """Share of rows that always answering the commonest label gets wrong; NaN if not known."""
-        return math.nan if self.commonest is None else (self.n - self.commonest) / self.n
 
     @property
     def mixtures(self) -> str:
@@ -303,40 +266,24 @@ class RuleCertificate:
         """Return the certificate as strict JSON, with a hash of its values."""
         values = self.to_dict()
         values["parts"] = [json.loads(part.to_json()) for part in self.parts]
-        return json.dumps(values | {"sha256": digest(values)}, indent=2)
+        return seal(values)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Read what `to_json` wrote; refuse a text whose verdict does not follow from its counts."""
-        try:
-            values = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise InvalidDataError(f"This is not the JSON of a certificate: {error}.") from error
-        if not isinstance(values, dict) or values.get("format") != FORMAT:
-            raise InvalidDataError(f"This is not a certificate of the format {FORMAT!r}.")
-        missing = [entry.name for entry in fields(cls) if entry.name not in values]
-        if missing or not isinstance(values["parts"], list):
-            raise InvalidDataError(f"The certificate lacks {missing or ['parts']}.")
-        if values.pop("sha256", None) != digest(values):
-            raise InvalidDataError("The certificate was altered: its values do not match its hash.")
-        stored = {entry.name: values[entry.name] for entry in fields(cls)}
+        values = read_values(text, (FORMAT,), "certificate")
+        stored = unseal(values, [entry.name for entry in fields(cls)], "certificate")
+        if not isinstance(stored["parts"], list):
+            raise InvalidDataError("The certificate's `parts` must be a list.")
         stored["promise"] = Promise.from_dict(stored["promise"])
         stored["rule"] = Rule.from_dict(stored["rule"])
         stored["parts"] = tuple(_read_part(part) for part in stored["parts"])
         if stored["provenance"] is not None:
-            names = {entry.name for entry in fields(Provenance)}
-            if not isinstance(stored["provenance"], dict) or set(stored["provenance"]) != names:
-                raise InvalidDataError(f"The provenance must hold {sorted(names)}.")
-            stored["provenance"] = Provenance(**stored["provenance"])
+            stored["provenance"] = Provenance.from_dict(stored["provenance"])
         if not is_real(stored["rho"]) or not isinstance(stored["deferred"], dict):
             raise InvalidDataError("The certificate's `rho` or `deferred` is damaged.")
         certificate = cls(**stored)
-        for name in ("certified", "empty", "coverage"):
-            if values.get(name) != getattr(certificate, name):
-                raise InvalidDataError(
-                    f"The certificate's {name!r} ({values.get(name)!r}) does not follow from its "
-                    f"counts ({getattr(certificate, name)!r}): the text was altered."
-                )
+        check_derived(values, certificate, ("certified", "empty", "coverage"))
         return certificate
 
 

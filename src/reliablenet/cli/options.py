@@ -111,7 +111,8 @@ def _plain(value: Any) -> Any:
 Data = Annotated[
     str,
     typer.Argument(
-        help="CSV, TSV or Parquet, also compressed; - for standard input.", metavar="DATA"
+        help="CSV, TSV, JSON lines or Parquet, also compressed; - for standard input.",
+        metavar="DATA",
     ),
 ]
 Model = Annotated[Path, typer.Argument(help="A model file, as train writes it.", metavar="MODEL")]
@@ -175,3 +176,11 @@ Report = Annotated[
     Path | None, typer.Option(callback=page, help="Also write a report: one HTML file.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+DeferOdd = Annotated[
+    bool,
+    typer.Option("--defer-odd", help="Also defer rows unlike those that the model was trained on."),
+]
+AllowMissing = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="A column that may be missing in every row given."),
+]

@@ -19,16 +19,8 @@ def predict(
         Path,
         typer.Option(callback=options.output, help="Where decisions go; - for standard output."),
     ],
-    defer_odd: Annotated[
-        bool,
-        typer.Option(
-            "--defer-odd", help="Also defer rows unlike those that the model was trained on."
-        ),
-    ] = False,
-    allow_missing: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="A column that may be missing in every row."),
-    ] = None,
+    defer_odd: options.DeferOdd = False,
+    allow_missing: options.AllowMissing = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Write a label or value, a confidence and whether to act on it for each row of a table, as CSV.

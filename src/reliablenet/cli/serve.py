@@ -66,16 +66,8 @@ def serve(
             "--durable", help="SQLite: survive a power failure too, at a disk wait a batch."
         ),
     ] = False,
-    defer_odd: Annotated[
-        bool,
-        typer.Option(
-            "--defer-odd", help="Also defer rows unlike those that the model was trained on."
-        ),
-    ] = False,
-    allow_missing: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="A column that may be null in every row of a request."),
-    ] = None,
+    defer_odd: options.DeferOdd = False,
+    allow_missing: options.AllowMissing = None,
     level: Annotated[
         float,
         typer.Option(callback=options.fraction, help="Probability of a false alarm, ever."),

@@ -16,8 +16,8 @@ from reliablenet._checks import check_fraction
 from reliablenet._files import write_atomically
 from reliablenet.certificate import Certificate, Provenance, RuleCertificate
 from reliablenet.certificate.fingerprint import Fingerprint
-from reliablenet.certificate.record import digest
 from reliablenet.certificate.scored import ScoredRows
+from reliablenet.certificate.sealing import digest, read_values, seal, unseal
 from reliablenet.certificate.sequential import certify_anytime, threshold_grid
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 from reliablenet.methods.held_out import Evidence, HeldOut
@@ -188,19 +188,16 @@ class RenewalState:
             "evidence": base64.b64encode(evidence).decode(),
             "hashes": base64.b64encode(self.hashes.astype("<u8").tobytes()).decode(),
         }
-        text = json.dumps(values | {"sha256": digest(values)}, indent=2)
-        write_atomically(path, text.encode())
+        write_atomically(path, seal(values).encode())
 
     @classmethod
     def load(cls, path: Path, model: Any) -> RenewalState:
         """Read the state of a renewal of this model; refuse one that was altered or of another model."""
         try:
-            values = json.loads(path.read_bytes())
-            fits = values["format"] == FORMAT and values.pop("sha256") == digest(values)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            fits = False
-        if not fits:
-            raise InvalidDataError(f"{path} is not the state of a renewal, or was altered.")
+            values = read_values(path.read_bytes(), (FORMAT,), "renewal")
+            unseal(values, ("model", "alpha", "rho", "thresholds", "evidence", "hashes"), "renewal")
+        except InvalidDataError as error:
+            raise InvalidDataError(f"{path} is not the state of a renewal: {error}") from error
         if values["model"] != identity(model):
             raise InvalidDataError(
                 f"{path} is the state of a renewal of another model or certificate. Begin a new one in another file."

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from reliablenet._checks import parameter_error
-from reliablenet.certificate.record import digest
 from reliablenet.certificate.rule_certify import read_certificate
+from reliablenet.certificate.sealing import digest
 from reliablenet.errors import ModelFileError, ReliableNetError
 
 FIRST = "first certificate"

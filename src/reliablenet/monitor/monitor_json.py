@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from reliablenet._checks import check_count, check_fraction, is_real
 from reliablenet.certificate.anytime import STAKES
-from reliablenet.certificate.record import digest
+from reliablenet.certificate.sealing import read_values, seal, unseal
 from reliablenet.certificate.wording import exact, percent_up
 from reliablenet.errors import InvalidDataError
 from reliablenet.monitor.e_process import NODES, Capital
@@ -112,19 +111,13 @@ def to_json(monitor: Monitor) -> str:
         }
     values = {"format": FORMAT, "level": monitor.level, "audit": monitor.audit, "parts": parts}
     values["summary"] = summary(monitor)
-    return json.dumps(values | {"sha256": digest(values)}, indent=2, allow_nan=False)
+    return seal(values)
 
 
 def from_json(text: str) -> tuple[float, float, dict[str, Population]]:
     """Return level, audit and populations that `to_json` wrote down."""
-    try:
-        values = json.loads(text)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise InvalidDataError(f"This is not the JSON of a monitor: {error}.") from error
-    if not isinstance(values, dict) or values.get("format") != FORMAT:
-        raise InvalidDataError(f"This is not a monitor of the format {FORMAT!r}.")
-    if values.pop("sha256", None) != digest(values):
-        raise InvalidDataError("The monitor was altered: its values do not match its hash.")
+    values = read_values(text, (FORMAT,), "monitor")
+    unseal(values, ("level", "audit", "parts", "summary"), "monitor")
     try:
         level = check_fraction("level", values["level"], "Monitor")
         audit = check_probability("audit", values["audit"], "Monitor")
