@@ -271,3 +271,41 @@ def test_a_class_whose_mistakes_are_all_deferred_has_rows_acted_on_all_the_same(
     assert found.accepted == accepted.sum() > 0
     assert found.under({0: 0.5, 1: 0.5}) == pytest.approx(0.025)
     assert RuleCertificate.from_json(found.to_json()) == found
+
+
+def test_groups_that_a_common_threshold_does_not_name_are_counted_and_told_of():
+    c, race = make("common"), BY == "C"
+    acted = c.rule.accept(PROBA)
+    wrong = acted & (PROBA.argmax(axis=1) != Y)
+    (others,) = c.others
+    assert (others.n, others.accepted) == (race.sum(), (acted & race).sum())
+    assert others.errors == (wrong & race).sum()
+    told = f"({others.n} of 4,000 rows: acted on {others.accepted}, {others.errors} wrong)."
+    assert str(c).endswith(f"groups of race are acted on without a promise of their own {told}")
+    (in_json,) = json.loads(c.to_json())["without_promise"]
+    assert in_json == {"by": ["race"], "n": others.n, "accepted": others.accepted, "errors": others.errors}  # fmt: skip
+    assert c.mixtures == "the groups of race that it names"
+
+
+def test_only_a_common_threshold_acts_on_groups_without_a_promise():
+    assert all(make(name).others == [] for name in PROMISES if name != "common")
+    named = Promise.by_group({"A": 0.05, "B": 0.05}, by="race")
+    c = certified_rule(PROBA, Y, named, by={"race": BY})
+    assert c.deferred["race=C"] == "it has no budget"
+    for_all = Promise.by_group(0.2, by="race", common=True)
+    c = certified_rule(PROBA, Y, for_all, by={"race": BY})
+    assert "new groups of race would be acted on without a promise" in c.to_dict()["notes"]
+
+
+@pytest.mark.parametrize("name", ["overall", "among", "groups", "common"])
+def test_of_numbers_a_certificate_speaks_of_the_tolerance(name):
+    c = make(name)
+    numbers = replace(c, parts=tuple(replace(part, tolerance="5 kg") for part in c.parts))
+    for text in (str(numbers), numbers.reason, json.loads(numbers.to_json())["promise_text"]):
+        assert "5 kg" in text
+        assert "wrong" not in text
+
+
+def test_classes_without_a_budget_are_told_of():
+    c = certified_rule(PROBA, Y, Promise.by_class({0: 0.05}))
+    assert c.to_dict()["notes"] == ["no budget limits mistakes on rows that are truly 1"]

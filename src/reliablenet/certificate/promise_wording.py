@@ -14,12 +14,13 @@ from reliablenet.certificate.wording import confidence, exact, percent
 if TYPE_CHECKING:
     from reliablenet.certificate.promise import Promise
     from reliablenet.certificate.rule_certificate import RuleCertificate
+    from reliablenet.certificate.rule_checks import Others
 
 MOST_NAMED = 5  # groups and classes that a sentence names one by one
 
 
-def promise_text(promise: Promise) -> str:
-    """Return what a promise says, as a sentence without its full stop.
+def promise_text(promise: Promise, tolerance: str = "") -> str:
+    """Return what a promise says, as a sentence without its full stop; of numbers with their tolerance.
 
     Examples
     --------
@@ -29,33 +30,36 @@ def promise_text(promise: Promise) -> str:
     'of the rows acted on, at most 5 % are wrong'
     >>> promise_text(Promise.by_predicted({"benign": 0.002}))
     'at most 0.2 % of all rows are acted on wrongly as benign'
+    >>> promise_text(Promise.by_group(0.05, by="ward"), "10 % of the truth")
+    'in every group of ward, at most 5 % of the rows are acted on with an error above 10 % of the truth'
     """
     if promise.kind == "all_of":
-        return "; ".join(promise_text(part) for part in promise.parts)
+        return "; ".join(promise_text(part, tolerance) for part in promise.parts)
     if promise.kind == "cost":
         return f"acting costs at most {promise.alpha:g} a row on average"
+    acted = f"are acted on {wording.wrongly(tolerance)}"
     if promise.kind == "overall":
-        return f"at most {exact(_number(promise))} of all rows are acted on wrongly"
+        return f"at most {exact(_number(promise))} of all rows {acted}"
     if promise.kind == "among_accepted":
-        return f"of the rows acted on, at most {exact(_number(promise))} are wrong"
+        wrong = wording.wrong(tolerance)
+        return f"of the rows acted on, at most {exact(_number(promise))} are {wrong}"
     one = {
-        "by_group": "of the rows of {where}{label}, at most {share} are acted on wrongly",
-        "by_class": "of the rows that are truly {label}, at most {share} are acted on wrongly",
-        "by_predicted": "at most {share} of all rows are acted on wrongly as {label}",
+        "by_group": "of the rows of {where}{label}, at most {share} {acted}",
+        "by_class": "of the rows that are truly {label}, at most {share} {acted}",
+        "by_predicted": "at most {share} of all rows {acted} as {label}",
     }[promise.kind]
     where = f"{', '.join(promise.by)}="
     if isinstance(promise.alpha, dict):
         named = [
-            one.format(label=label, share=exact(budget), where=where)
+            one.format(label=label, share=exact(budget), where=where, acted=acted)
             for label, budget in promise.alpha.items()
         ]
         return "; ".join(_some(named))
     share = exact(promise.alpha)
-    of_what = "" if promise.by == ("group",) else f" of {' and '.join(promise.by)}"
     return {
-        "by_group": f"in every group{of_what}, at most {share} of the rows are acted on wrongly",
-        "by_class": f"of the rows of every true class, at most {share} are acted on wrongly",
-        "by_predicted": f"for every predicted class, at most {share} of all rows are acted on wrongly as that class",
+        "by_group": f"in every {_groups(promise, 'group')}, at most {share} of the rows {acted}",
+        "by_class": f"of the rows of every true class, at most {share} {acted}",
+        "by_predicted": f"for every predicted class, at most {share} of all rows {acted} as that class",
     }[promise.kind]
 
 
@@ -78,13 +82,34 @@ def rule_verdict(
     if c.empty:
         return f"Certified, but worth nothing: {_emptiness(c)}."
     if not c.certified and acts is None and c.threshold < math.inf:
-        return f"Not certified: {subject} is not shown to keep its promise ({promise_text(c.promise)})."
+        return f"Not certified: {subject} is not shown to keep its promise ({_promised(c)})."
     if not c.certified:
         share = f"acts on {percent(c.coverage)} of rows without a certificate"
         return f"Not certified: {subject} {share if acts else 'defers every row'}."
     text = f"Certified: {subject} acts on {percent(c.coverage)} of rows, and "
-    text += f"{promise_text(c.promise)} ({confidence(c.rho)} confidence)"
-    return f"{text}; deferred: {_names(list(c.deferred))}." if c.deferred else f"{text}."
+    text += f"{_promised(c)} ({confidence(c.rho)} confidence)"
+    text += f"; deferred: {_names(list(c.deferred))}" if c.deferred else ""
+    return "; ".join([text, *(others_text(others, c.tolerance) for others in c.others)]) + "."
+
+
+def others_text(others: Others, tolerance: str = "") -> str:
+    """Say that groups which a promise does not name are acted on all the same.
+
+    Examples
+    --------
+    >>> from reliablenet.certificate.promise import Promise
+    >>> from reliablenet.certificate.promise_wording import others_text
+    >>> from reliablenet.certificate.rule_checks import Others
+    >>> promise = Promise.by_group({"A": 0.05}, by="race", common=True)
+    >>> others_text(Others(promise, n=40, accepted=25, errors=3, of=4000))
+    'other groups of race are acted on without a promise of their own (40 of 4,000 rows: acted on 25, 3 wrong)'
+    """
+    seen = "no such row was seen"
+    if others.n:
+        counts = f"acted on {others.accepted:,}, {others.errors:,} {wording.wrong(tolerance)}"
+        seen = f"{others.n:,} of {others.of:,} rows: {counts}"
+    whose = _groups(others.promise, "groups")
+    return f"other {whose} are acted on without a promise of their own ({seen})"
 
 
 def rule_reason(certificate: RuleCertificate) -> str:
@@ -141,13 +166,17 @@ def rule_notes(certificate: RuleCertificate) -> list[str]:
     said = []
     if c.mixtures and c.certified:
         said.append(f"holds for every mixture of {c.mixtures}: it is about each of them by itself")
-    kinds = {part.kind for part in c.promise.simple()}
-    if kinds == {"by_predicted"} and len(c.promise.simple()) == 1:
-        unnamed = [name for name, t in c.rule.thresholds.items() if t < float("inf")]
-        if isinstance(c.promise.alpha, dict):
-            unlimited = [str(name) for name in unnamed if name not in c.promise.alpha]
-            if unlimited:
-                said.append(f"no budget limits what is predicted as {_names(unlimited)}")
+    shared = [p for p in c.promise.simple() if p.common and not isinstance(p.alpha, dict)]
+    if c.certified:
+        said += [f"new {_groups(p, 'groups')} would be acted on without a promise" for p in shared]
+    if not isinstance(c.promise.alpha, dict):
+        return said
+    classes = c.rule.classes or [name for name, t in c.rule.thresholds.items() if t < math.inf]
+    unlimited = [str(label) for label in classes if label not in c.promise.alpha]
+    if c.promise.kind == "by_predicted" and unlimited:
+        said.append(f"no budget limits what is predicted as {_names(unlimited)}")
+    if c.promise.kind == "by_class" and unlimited:
+        said.append(f"no budget limits mistakes on rows that are truly {_names(unlimited)}")
     return said
 
 
@@ -167,6 +196,14 @@ def _emptiness(c: RuleCertificate) -> str:
         f"the {c.accepted:,} rows acted on cost {part.cost / max(c.accepted, 1):.4g} each; always "
         f"answering the cheapest label would cost {costs[0].guessing / c.n:.4g} a row"
     )
+
+
+def _promised(c: RuleCertificate) -> str:
+    return promise_text(c.promise, c.tolerance)
+
+
+def _groups(promise: Promise, noun: str) -> str:
+    return noun if promise.by == ("group",) else f"{noun} of {' and '.join(promise.by)}"
 
 
 def _number(promise: Promise) -> float:

@@ -23,8 +23,10 @@ from reliablenet.certificate.record import Certificate, Population, Provenance, 
 from reliablenet.certificate.rule import Rule
 from reliablenet.certificate.rule_checks import (
     POPULATIONS,
+    Others,
     check_whole,
     deferred_name,
+    others,
     part_name,
     unproved,
 )
@@ -129,6 +131,11 @@ class RuleCertificate(Counts):
         return unproved(self.rule, self.promise, self.parts)
 
     @property
+    def others(self) -> list[Others]:
+        """Where groups share a threshold: rows of those that the promise does not name, acted on without it."""
+        return others(self)
+
+    @property
     def empty(self) -> bool:
         """Whether the certificate was granted and is worth nothing, as for `Certificate`.
 
@@ -168,7 +175,8 @@ class RuleCertificate(Counts):
         """Of what the promise holds in every mixture: the groups of a column, or the classes; or ""."""
         for part in self.promise.simple():
             if part.kind == "by_group":
-                return f"the groups of {' and '.join(part.by)}"
+                named = " that it names" if part.common and isinstance(part.alpha, dict) else ""
+                return f"the groups of {' and '.join(part.by)}{named}"
             if part.kind == "by_class" and (
                 not isinstance(part.alpha, dict)
                 or (self.rule.classes is not None and set(part.alpha) >= set(self.rule.classes))
@@ -247,7 +255,7 @@ class RuleCertificate(Counts):
             "reason": self.reason,
             "notes": wording.rule_notes(self),
             "promise": self.promise.to_dict(),
-            "promise_text": str(self.promise),
+            "promise_text": wording.promise_text(self.promise, self.tolerance),
             "rule": self.rule.to_dict(),
             "parts": [part.to_dict() for part in self.parts],
             "rho": self.rho,
@@ -257,6 +265,15 @@ class RuleCertificate(Counts):
             "coverage": self.coverage,
             "unit": self.unit,
             "deferred": dict(self.deferred),
+            "without_promise": [
+                {
+                    "by": list(found.promise.by),
+                    "n": found.n,
+                    "accepted": found.accepted,
+                    "errors": found.errors,
+                }
+                for found in self.others
+            ],
             "commonest": self.commonest,
             "unknown": self.unknown,
             "provenance": None if self.provenance is None else vars(self.provenance).copy(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reliablenet.certificate.planning import largest_certifiable_errors
@@ -105,6 +106,44 @@ def unproved(rule: Rule, promise: Promise, parts: tuple[Certificate, ...]) -> li
                 names = (part_name(whole, k) for k, v in table.values.items() if v < math.inf)
                 found += [name for name in names if name not in known]
     return found
+
+
+@dataclass(frozen=True)
+class Others:
+    """Rows of groups that a promise with one threshold for all does not name.
+
+    Nobody knows whose row it is when it is decided, so that they are acted on like the rest.
+
+    Attributes
+    ----------
+    promise : Promise
+    n, accepted, errors : int
+        Such rows of the certification fold, those acted on, and those acted on and wrong.
+    of : int
+        All rows of the fold.
+    """
+
+    promise: Promise
+    n: int
+    accepted: int
+    errors: int
+    of: int
+
+
+def others(certificate: RuleCertificate) -> list[Others]:
+    """Return what was counted of groups that promises with a common threshold do not name."""
+    c = certificate
+    return [
+        Others(
+            promise,
+            c.n - sum(part.n for part in parts),
+            c.accepted - sum(part.accepted for part in parts),
+            c.errors - sum(part.errors for part in parts),
+            c.n,
+        )
+        for promise, parts in zip(c.promise.simple(), _matched(c), strict=True)
+        if promise.kind == "by_group" and promise.common and isinstance(promise.alpha, dict)
+    ]
 
 
 def _matched(c: RuleCertificate) -> list[list[Certificate]]:

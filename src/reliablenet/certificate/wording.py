@@ -182,8 +182,8 @@ def remedy(certificate: Certificate, share: float = 1.0, allowed: Certificate | 
         return "a higher threshold or a better model, certified on fresh rows"
     rows = rows_needed(c.alpha, c.rho, expected_jcw=c.jcw)
     return (
-        f"about {_count(rows, f'fresh {c.unit}')} to certify on, if the rule goes on acting wrongly on "
-        f"{percent(c.jcw)} of them"
+        f"about {_count(rows, f'fresh {c.unit}')} to certify on, if the rule goes on acting {wrongly(c.tolerance)} "
+        f"on {percent(c.jcw)} of them"
     )
 
 
@@ -311,15 +311,25 @@ def threshold_text(value: float) -> str:
     return text if len(text) <= 10 else f"{text[: 8 + (value < 0)]}…"
 
 
+def wrong(tolerance: str = "") -> str:
+    """Say what a mistake is: of a number, to be off by more than the tolerance."""
+    return f"off by more than {tolerance}" if tolerance else "wrong"
+
+
+def wrongly(tolerance: str = "") -> str:
+    """Say how a mistake is made: of a number, with an error above the tolerance."""
+    return f"with an error above {tolerance}" if tolerance else "wrongly"
+
+
 def _limit(c: Certificate) -> str:
     """Say what is promised of the source: the budget, and with which confidence."""
     level = f"({confidence(c.rho)} confidence)"
     if c.population != "all":
         return f"{_claim(c, f'at most {exact(c.alpha)}', 'will')} {level}"
     if c.unit == "row":
-        return f"{_wrongly(c)} on at most {exact(c.alpha)} of all rows from this source {level}"
+        return f"{wrongly(c.tolerance)} on at most {exact(c.alpha)} of all rows from this source {level}"
     return (
-        f"a row drawn at random from a new group is acted on {_wrongly(c)} with a chance of at most "
+        f"a row drawn at random from a new group is acted on {wrongly(c.tolerance)} with a chance of at most "
         f"{exact(c.alpha)} {level}"
     )
 
@@ -327,16 +337,16 @@ def _limit(c: Certificate) -> str:
 def _claim(c: Certificate, share: str, will: str) -> str:
     """Say of which rows which share will, or could, be acted on wrongly."""
     if c.population == "accepted":
-        return f"{share} of the rows acted on {will} be {_wrong(c)}"
+        return f"{share} of the rows acted on {will} be {wrong(c.tolerance)}"
     as_what = f" as {c.name}" if c.population == "predicted" else ""
     if c.unit == "group":
         of_whom = _whom(c)
         return (
-            f"a row{of_whom} drawn at random from a new group {will} be acted on {_wrongly(c)}{as_what} "
+            f"a row{of_whom} drawn at random from a new group {will} be acted on {wrongly(c.tolerance)}{as_what} "
             f"with a chance of {share}"
         )
     whom = f"rows{_whom(c)}" if _whom(c) else "all rows"
-    return f"{share} of {whom} {will} be acted on {_wrongly(c)}{as_what}"
+    return f"{share} of {whom} {will} be acted on {wrongly(c.tolerance)}{as_what}"
 
 
 def _whom(c: AnyCertificate) -> str:
@@ -352,16 +362,7 @@ def _mistakes(c: Certificate, number: int) -> str:
 
 def _fate(c: AnyCertificate) -> str:
     were = "was" if c.errors == 1 else "were"
-    return f"of {_count(c.accepted, 'row')} acted on {c.errors:,} {were} {_wrong(c)}"
-
-
-def _wrong(c: AnyCertificate) -> str:
-    return f"off by more than {c.tolerance}" if c.tolerance else "wrong"
-
-
-def _wrongly(c: AnyCertificate) -> str:
-    """Say what a mistake is: of a number, an error above the tolerance."""
-    return f"with an error above {c.tolerance}" if c.tolerance else "wrongly"
+    return f"of {_count(c.accepted, 'row')} acted on {c.errors:,} {were} {wrong(c.tolerance)}"
 
 
 def _guessing(c: AnyCertificate) -> str:

@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from reliablenet.certificate.promise_wording import promise_text
 from reliablenet.certificate.shift import sensitivities
 from reliablenet.certificate.shift_wording import survival
 from reliablenet.cli.printing import bearing_lines, bearing_values, certificate_lines
@@ -42,7 +43,9 @@ def contents_of(model: Any, path: Path) -> dict[str, Any]:
         "classes": getattr(model, "classes_", None),
         "tolerance": model.certificate_.tolerance or None,
         "threshold": model.threshold_,
-        "promise": None if model.promise is None else str(model.promise),
+        "promise": None
+        if model.promise is None
+        else promise_text(model.promise, model.certificate_.tolerance),
         "certificate": model.certificate_.to_dict(),
         "breakdown": bearing_values(model.breakdown_),
         "sensitivity": {

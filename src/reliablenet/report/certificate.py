@@ -6,6 +6,7 @@ import math
 
 from reliablenet.certificate import Certificate, RuleCertificate
 from reliablenet.certificate.cost import CostCertificate
+from reliablenet.certificate.rule_checks import Others
 from reliablenet.report import text
 from reliablenet.report.charts import Numbers, marked_numbers
 
@@ -105,7 +106,21 @@ def parts_table(certificate: Certificate | RuleCertificate) -> Numbers | None:
         return None
     columns = ["Of", "Rows", "Acts on", "Acts and is wrong", "Upper bound", "Budget", "Confidence"]
     columns += ["Acts from", "Kept"]
-    return marked_numbers(columns, [_part_cells(part) for part in certificate.parts])
+    rows = [_part_cells(part) for part in certificate.parts]
+    rows += [_others_cells(others) for others in certificate.others if others.n]
+    return marked_numbers(columns, rows)
+
+
+def _others_cells(others: Others) -> list[str]:
+    """Return what was counted of groups that share the threshold and have no budget."""
+    return [
+        f"other groups of {' and '.join(others.promise.by)}",
+        text.count(others.n),
+        text.count(others.accepted),
+        text.percent(others.errors / others.n, 2),
+        *["-"] * 4,
+        "✕ nothing promised",
+    ]
 
 
 def _part_cells(part: Certificate) -> list[str]:

@@ -115,7 +115,9 @@ def model_page(
         certificate_hash=json.loads(certificate.to_json())["sha256"],
         scale=budget_scale(certificate),
         parts=parts_table(certificate),
-        promise="" if model.promise is None else text.sentence(str(model.promise)),
+        promise=""
+        if model.promise is None
+        else text.sentence(promise_wording.promise_text(model.promise, certificate.tolerance)),
         **_bearing(model),
         **_explorer(points, model.threshold_),
         curves=_curves(model, comparison),
