@@ -7,13 +7,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, strategies as st
 from scipy.stats import beta
 
-from reliablenet.certificate import Certificate, Provenance, certify, clopper_pearson_upper
-from reliablenet.certificate.judgement import judge
-from reliablenet.certificate.scored import ScoredRows
+from reliablenet.certificate import Certificate, Provenance, clopper_pearson_upper
 from reliablenet.certificate.sealing import digest
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
@@ -67,91 +64,6 @@ def certificates(draw, first_format=False):
         kind=draw(st.sampled_from(["fixed", "monotone"])),
         **more,
     )
-
-
-class TestCertify:
-    @pytest.mark.parametrize(
-        ("threshold", "accepted", "errors"),
-        [
-            (0.0, 100, 11),
-            (0.7, 100, 11),
-            (0.71, 60, 1),
-            (0.9, 60, 1),
-            (0.91, 0, 0),
-            (math.inf, 0, 0),
-        ],
-    )
-    def test_counts_rows_at_or_above_the_threshold(self, threshold, accepted, errors):
-        certificate = certify(PROBA, LABELS, threshold)
-        assert (certificate.accepted, certificate.errors) == (accepted, errors)
-        assert certificate.n == 100
-        assert certificate.kind == "fixed"
-        assert certificate.threshold == threshold
-
-    def test_derived_values_follow_from_the_counts(self):
-        certificate = certify(PROBA, LABELS, 0.9, alpha=0.05, rho=0.1)
-        assert certificate.upper_bound == pytest.approx(beta.ppf(0.9, 2, 99), abs=1e-12)
-        assert certificate.certified
-        assert certificate.coverage == 0.6
-        assert certificate.jcw == 0.01
-        assert certificate.throughput == 0.59
-
-    def test_the_verdict_is_that_of_the_bound(self):
-        bound = clopper_pearson_upper(1, 100, 0.05)
-        assert certify(PROBA, LABELS, 0.9, alpha=bound).certified
-        assert not certify(PROBA, LABELS, 0.9, alpha=math.nextafter(bound, 0)).certified
-
-    def test_a_rule_that_never_acts_is_not_certified(self):
-        assert not certify(PROBA, LABELS, math.inf, alpha=0.5).certified
-
-    def test_score_and_predicted_give_the_certificate_of_proba(self):
-        names = np.array(["no", "yes"])
-        expected = certify(PROBA, LABELS, 0.8)
-        score, predicted = PROBA.max(axis=1), PROBA.argmax(axis=1)
-        assert certify(None, LABELS, 0.8, score=score, predicted=predicted) == expected
-        assert certify(PROBA, names[LABELS], 0.8, classes=names) == expected
-        assert (
-            certify(None, names[LABELS], 0.8, score=score, predicted=names[predicted]) == expected
-        )
-
-    def test_tensors_are_taken(self):
-        proba = torch.from_numpy(PROBA).requires_grad_()
-        assert certify(proba, torch.from_numpy(LABELS), 0.8) == certify(PROBA, LABELS, 0.8)
-
-    def test_a_threshold_on_another_score_may_be_any_number(self):
-        certificate = certify(PROBA, LABELS, -3, score=np.arange(100) - 50)
-        assert certificate.accepted == 53
-        assert type(certificate.threshold) is float
-
-    @pytest.mark.parametrize(
-        ("threshold", "text"),
-        [
-            (math.nan, "`threshold` of certify must be a number; got nan"),
-            ("0.9", "`threshold` of certify must be a number; got '0.9'"),
-            (True, "`threshold` of certify must be a number; got True"),
-            (90, r"must lie in \[0, 1\], as the score is a probability; got 90"),
-            (-0.1, r"must lie in \[0, 1\], as the score is a probability; got -0.1"),
-            (-math.inf, r"must lie in \[0, 1\], as the score is a probability; got -inf"),
-        ],
-    )
-    def test_an_impossible_threshold_is_refused(self, threshold, text):
-        with pytest.raises(InvalidParameterError, match=text):
-            certify(PROBA, LABELS, threshold)
-
-    @pytest.mark.parametrize(
-        ("levels", "text"),
-        [
-            ({"alpha": 5}, r"`alpha` of certify must lie in \(0, 1\); got 5. Did you mean 0.05\?"),
-            ({"alpha": 0}, r"`alpha` of certify must lie in \(0, 1\); got 0.$"),
-            ({"alpha": math.nan}, "got nan"),
-            ({"alpha": "5%"}, "got '5%'"),
-            ({"rho": 95}, r"`rho` of certify must lie in \(0, 1\); got 95. Did you mean 0.95\?"),
-            ({"rho": -0.05}, "got -0.05"),
-        ],
-    )
-    def test_levels_outside_the_unit_interval_are_refused(self, levels, text):
-        with pytest.raises(InvalidParameterError, match=text):
-            certify(PROBA, LABELS, 0.9, **levels)
 
 
 class TestRecord:
@@ -441,30 +353,6 @@ def test_what_is_wrong_with_a_text_is_said_in_these_words(text, message):
         Certificate.from_json(text)
     assert str(caught.value).startswith(message)
     assert str(caught.value).endswith(".")
-
-
-@pytest.mark.parametrize("threshold", [0.0, 1.0])
-def test_a_threshold_at_either_end_of_the_probabilities_is_taken(threshold):
-    assert certify(PROBA, LABELS, threshold).threshold == threshold
-
-
-def test_certify_names_itself_in_errors():
-    text = "`threshold` of certify must lie in [0, 1], as the score is a probability; got 1.5."
-    with pytest.raises(InvalidParameterError) as caught:
-        certify(PROBA, LABELS, 1.5)
-    assert str(caught.value) == text
-    with pytest.raises(InvalidDataError, match="`proba` of certify must have shape"):
-        certify(PROBA[:, 0], LABELS, 0.5)
-    with pytest.raises(InvalidParameterError, match="`threshold` of certify must be a number; "):
-        certify(PROBA, LABELS, None)
-
-
-def test_rows_are_counted_at_the_threshold_asked_for_or_at_the_lowest_they_allow():
-    score = np.array([0.6, 0.7, 0.8, 0.9])
-    rows = ScoredRows(score, np.array([True, True, False, False]), 0.0)
-    assert judge(rows, 0.1, 0.2, threshold=0.7) == Certificate(1, 3, 4, 0.1, 0.2, 0.7, "fixed")
-    found = judge(rows, 0.35, 0.2)  # of 4 rows it affords 0 errors
-    assert found == Certificate(0, 2, 4, 0.35, 0.2, 0.75, "monotone")
 
 
 class TestUpperBound:

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from rule_examples import draw
 from scipy.stats import binom
 
 from reliablenet import Promise, certified_rule, certified_threshold
@@ -15,22 +16,10 @@ from reliablenet.certificate.cost import hoeffding_bentkus_p
 from reliablenet.certificate.rule_plan import plan_rule
 from reliablenet.certificate.rule_search import certified_rule_batches
 from reliablenet.certificate.scored import ScoredRows, score_rows
-from reliablenet.errors import InvalidDataError, LabelWarning
+from reliablenet.errors import InvalidDataError
 
 ALPHA, RHO = 0.1, 0.1
 SEEDS = st.integers(0, 2**32 - 1)
-
-
-def draw(seed: int, n: int = 300, classes: int = 2, decimals: int = 2):
-    """Return probabilities with many ties, labels that they predict well or badly, and groups."""
-    rng = np.random.default_rng(seed)
-    proba = rng.dirichlet(np.full(classes, rng.uniform(0.3, 1.0)), n).round(decimals)
-    proba[:, 0] += 1.0 - proba.sum(axis=1)
-    proba = np.abs(proba) / np.abs(proba).sum(axis=1, keepdims=True)
-    y = np.where(
-        rng.random(n) < rng.uniform(0.1, 0.6), rng.integers(0, classes, n), proba.argmax(1)
-    )
-    return proba, y, rng.choice(["A", "B", "C"], n, p=[0.6, 0.3, 0.1])
 
 
 def best_accept(score, counted, n, level, alpha=ALPHA):
@@ -286,57 +275,3 @@ def test_constant_scores_are_all_accepted_or_all_deferred(value):
             )
             assert found.coverage == share
             assert found.certified == (share == 1.0)
-
-
-def test_correct_alone_serves_groups():
-    *_, by = draw(2, n=2000)
-    rng = np.random.default_rng(0)
-    score = rng.random(2000)
-    correct = rng.random(2000) < 0.7 + 0.3 * score
-    found = certified_rule(
-        None, None, Promise.by_group(0.1), RHO, by=by, score=score, correct=correct
-    )
-    assert found.certified
-    assert found.rule.accept(by=by, score=score).sum() == found.accepted
-
-
-def test_rows_of_unknown_classes_count_as_wrong():
-    proba, y, by = draw(4, n=600)
-    labels = np.array(["no", "yes", "new"], object)[np.where(np.arange(600) % 20 == 0, 2, y)]
-    with pytest.warns(LabelWarning, match="30 of 600 rows have a label"):
-        found = certified_rule(
-            proba, labels, Promise.by_group(0.2), RHO, by=by, classes=["no", "yes"]
-        )
-    wrong = labels != np.array(["no", "yes"], object)[proba.argmax(1)]
-    accepted = found.rule.accept(proba, by=by)
-    assert found.unknown == 30
-    assert found.errors == (accepted & wrong).sum()
-
-
-def test_with_units_one_row_of_each_counts():
-    proba, y, by = draw(6, n=900)
-    units = np.arange(900) // 3
-    found = certified_rule(proba, y, Promise.by_group(0.2), RHO, by=by, groups=units)
-    assert (found.n, found.unit) == (300, "group")
-    assert sum(part.n for part in found.parts) == 300
-
-
-def test_a_prediction_that_the_selection_fold_never_saw_is_deferred():
-    proba, y, _ = draw(8, n=1200, classes=3)
-    seen = proba[:600].argmax(1) != 2
-    selection = (proba[:600][seen], y[:600][seen])
-    found = certified_rule(proba[600:], y[600:], Promise.overall(0.2), RHO, selection=selection)
-    assert set(found.rule.thresholds) == {0, 1}
-    assert not found.rule.accept(proba)[proba.argmax(1) == 2].any()
-
-
-def test_groups_without_a_budget_teach_the_path_nothing():
-    """A budget that is not there must not make every place of the path NaN."""
-    proba, y, by = draw(9, n=3000)
-    promise = Promise.by_group({"A": 0.1, "B": 0.1}, common=True)
-    found = certified_rule(
-        proba[1000:], y[1000:], promise, RHO, by=by[1000:],
-        selection=(proba[:1000], y[:1000], by[:1000]),
-    )  # fmt: skip
-    assert found.certified
-    assert not found.deferred  # of no group is it known at decision time that it has no budget

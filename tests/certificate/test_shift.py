@@ -20,7 +20,6 @@ from reliablenet.certificate import (
     shift_to_reach,
 )
 from reliablenet.certificate.shift import EXAMPLES
-from reliablenet.certificate.shift_wording import survival
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 DISTANCES = list(EXAMPLES)
@@ -203,22 +202,6 @@ def test_a_granted_certificate_has_a_card_and_a_refused_one_has_none() -> None:
     assert card.to_dict()["meaning"].startswith("sensitivity, not a promise")
     refused = Certificate(9, 120, 153, alpha=0.05, rho=0.05, threshold=0.9)
     assert sensitivity(refused) is None
-    assert survival(refused) == ""
-
-
-@given(errors=st.integers(0, 30), n=st.integers(60, 3000), alpha=st.floats(0.01, 0.5))
-def test_the_sentence_never_claims_more_than_the_card(errors, n, alpha) -> None:
-    certificate = Certificate(min(errors, n), n, n, alpha=alpha, rho=0.05, threshold=0.9)
-    text = survival(certificate)
-    if not certificate.certified:
-        assert text == ""
-        return
-    assert text.endswith("(sensitivity, not a promise)")
-    assert "certif" not in text
-    if text.startswith("would survive"):
-        elsewhere, times = (float(text.split(word)[1].split()[0]) for word in ("if ", "more than "))
-        assert bound_under_shift(certificate.upper_bound, elsewhere / 100) <= alpha + 1e-12
-        assert bound_under_shift(certificate.upper_bound, times, "likelihood ratio") <= alpha + 1e-9
 
 
 def test_rows_kept_by_known_weights_are_a_sample_of_the_other_source() -> None:

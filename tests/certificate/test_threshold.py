@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
+from scipy.stats import beta
 
+import reliablenet as rn
 from reliablenet.certificate import (
     certified_threshold,
     certify,
@@ -14,9 +16,15 @@ from reliablenet.certificate import (
     conformal_threshold,
     jcw_threshold,
 )
+from reliablenet.certificate.scored import score_rows
 from reliablenet.errors import InvalidDataError, InvalidParameterError, LabelWarning
+from reliablenet.metrics import evaluate, jcw_curve, risk_coverage_curve
 
 CHOOSERS = (certified_threshold, jcw_threshold, conformal_threshold)
+PROBA = np.array([[0.9, 0.1]] * 60 + [[0.7, 0.3]] * 40)
+LABELS = np.array([0] * 59 + [1] + [0] * 30 + [1] * 10)
+SCORE = [0.1, 3.0, -2.0, 0.5]
+RIGHT = [True, True, False, True]
 LEVEL = st.sampled_from([0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.9])
 # Integers from a small grid: nearly every row ties with others.
 TIED_ROWS = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 3)), min_size=1, max_size=80).map(
@@ -338,3 +346,175 @@ def test_certified_threshold_refuses_an_impossible_level(rho):
     proba, y = calibrated(10)
     with pytest.raises(InvalidParameterError, match=r"`rho` of certified_threshold must lie in"):
         certified_threshold(proba, y, rho=rho)
+
+
+class TestCertify:
+    @pytest.mark.parametrize(
+        ("threshold", "accepted", "errors"),
+        [
+            (0.0, 100, 11),
+            (0.7, 100, 11),
+            (0.71, 60, 1),
+            (0.9, 60, 1),
+            (0.91, 0, 0),
+            (math.inf, 0, 0),
+        ],
+    )
+    def test_counts_rows_at_or_above_the_threshold(self, threshold, accepted, errors):
+        certificate = certify(PROBA, LABELS, threshold)
+        assert (certificate.accepted, certificate.errors) == (accepted, errors)
+        assert certificate.n == 100
+        assert certificate.kind == "fixed"
+        assert certificate.threshold == threshold
+
+    def test_derived_values_follow_from_the_counts(self):
+        certificate = certify(PROBA, LABELS, 0.9, alpha=0.05, rho=0.1)
+        assert certificate.upper_bound == pytest.approx(beta.ppf(0.9, 2, 99), abs=1e-12)
+        assert certificate.certified
+        assert certificate.coverage == 0.6
+        assert certificate.jcw == 0.01
+        assert certificate.throughput == 0.59
+
+    def test_the_verdict_is_that_of_the_bound(self):
+        bound = clopper_pearson_upper(1, 100, 0.05)
+        assert certify(PROBA, LABELS, 0.9, alpha=bound).certified
+        assert not certify(PROBA, LABELS, 0.9, alpha=math.nextafter(bound, 0)).certified
+
+    def test_a_rule_that_never_acts_is_not_certified(self):
+        assert not certify(PROBA, LABELS, math.inf, alpha=0.5).certified
+
+    def test_score_and_predicted_give_the_certificate_of_proba(self):
+        names = np.array(["no", "yes"])
+        expected = certify(PROBA, LABELS, 0.8)
+        score, predicted = PROBA.max(axis=1), PROBA.argmax(axis=1)
+        assert certify(None, LABELS, 0.8, score=score, predicted=predicted) == expected
+        assert certify(PROBA, names[LABELS], 0.8, classes=names) == expected
+        assert (
+            certify(None, names[LABELS], 0.8, score=score, predicted=names[predicted]) == expected
+        )
+
+    def test_tensors_are_taken(self):
+        proba = torch.from_numpy(PROBA).requires_grad_()
+        assert certify(proba, torch.from_numpy(LABELS), 0.8) == certify(PROBA, LABELS, 0.8)
+
+    def test_a_threshold_on_another_score_may_be_any_number(self):
+        certificate = certify(PROBA, LABELS, -3, score=np.arange(100) - 50)
+        assert certificate.accepted == 53
+        assert type(certificate.threshold) is float
+
+    @pytest.mark.parametrize(
+        ("threshold", "text"),
+        [
+            (math.nan, "`threshold` of certify must be a number; got nan"),
+            ("0.9", "`threshold` of certify must be a number; got '0.9'"),
+            (True, "`threshold` of certify must be a number; got True"),
+            (90, r"must lie in \[0, 1\], as the score is a probability; got 90"),
+            (-0.1, r"must lie in \[0, 1\], as the score is a probability; got -0.1"),
+            (-math.inf, r"must lie in \[0, 1\], as the score is a probability; got -inf"),
+        ],
+    )
+    def test_an_impossible_threshold_is_refused(self, threshold, text):
+        with pytest.raises(InvalidParameterError, match=text):
+            certify(PROBA, LABELS, threshold)
+
+    @pytest.mark.parametrize(
+        ("levels", "text"),
+        [
+            ({"alpha": 5}, r"`alpha` of certify must lie in \(0, 1\); got 5. Did you mean 0.05\?"),
+            ({"alpha": 0}, r"`alpha` of certify must lie in \(0, 1\); got 0.$"),
+            ({"alpha": math.nan}, "got nan"),
+            ({"alpha": "5%"}, "got '5%'"),
+            ({"rho": 95}, r"`rho` of certify must lie in \(0, 1\); got 95. Did you mean 0.95\?"),
+            ({"rho": -0.05}, "got -0.05"),
+        ],
+    )
+    def test_levels_outside_the_unit_interval_are_refused(self, levels, text):
+        with pytest.raises(InvalidParameterError, match=text):
+            certify(PROBA, LABELS, 0.9, **levels)
+
+
+@pytest.mark.parametrize("threshold", [0.0, 1.0])
+def test_a_threshold_at_either_end_of_the_probabilities_is_taken(threshold):
+    assert certify(PROBA, LABELS, threshold).threshold == threshold
+
+
+def test_certify_names_itself_in_errors():
+    text = "`threshold` of certify must lie in [0, 1], as the score is a probability; got 1.5."
+    with pytest.raises(InvalidParameterError) as caught:
+        certify(PROBA, LABELS, 1.5)
+    assert str(caught.value) == text
+    with pytest.raises(InvalidDataError, match="`proba` of certify must have shape"):
+        certify(PROBA[:, 0], LABELS, 0.5)
+    with pytest.raises(InvalidParameterError, match="`threshold` of certify must be a number; "):
+        certify(PROBA, LABELS, None)
+
+
+@pytest.fixture(scope="module")
+def answers():
+    """Scores with ties, whether each answer is right, and the same as labels."""
+    rng = np.random.default_rng(0)
+    score = rng.normal(size=2000).round(2)
+    right = rng.random(2000) < 1 / (1 + np.exp(-3 - score))
+    predicted = rng.integers(5, size=2000)
+    return score, right, predicted, np.where(right, predicted, 5)
+
+
+def test_a_threshold_is_asked_for_where_the_rule_is_fixed() -> None:
+    with pytest.raises(
+        InvalidParameterError, match="`threshold` of certify must be a number; got None"
+    ):
+        rn.certify(score=SCORE, correct=RIGHT)
+
+
+def test_verdicts_prove_what_labels_prove(answers) -> None:
+    score, right, predicted, truth = answers
+    by_label = {"proba": None, "y": truth, "score": score, "predicted": predicted}
+    by_verdict = {"score": score, "correct": right}
+    assert rn.jcw_threshold(**by_verdict) == rn.jcw_threshold(**by_label)
+    assert rn.conformal_threshold(**by_verdict) == rn.conformal_threshold(**by_label)
+    for call, more in ((rn.certify, {"threshold": 0.3}), (rn.certified_threshold, {})):
+        one, other = call(**by_verdict, **more), call(**by_label, **more)
+        for name in ("errors", "accepted", "n", "threshold", "upper_bound", "certified", "reason"):
+            assert getattr(one, name) == getattr(other, name)
+        assert one.certified
+        assert one.commonest is None
+        assert "commonest label" not in rn.certificate.wording.acted_on(one)
+        assert one.to_dict()["guessing_error"] is None
+        assert rn.Certificate.from_json(one.to_json()) == one
+    assert jcw_curve(**by_verdict).to_frame().equals(jcw_curve(**by_label).to_frame())
+    assert risk_coverage_curve(**by_verdict).aurc == risk_coverage_curve(**by_label).aurc
+    found = evaluate(**by_verdict, accepted=score > 0)
+    assert found.errors == int((~right[score > 0]).sum())
+    assert math.isnan(found.ece)
+
+
+def test_one_row_of_each_group_counts(answers) -> None:
+    score, right, _, _ = answers
+    certificate = rn.certified_threshold(
+        score=score, correct=right, groups=np.arange(2000) // 4, alpha=0.1
+    )
+    assert (certificate.unit, certificate.n) == ("group", 500)
+
+
+@pytest.mark.parametrize(("wrong", "coverage"), [(1, 1.0), (30, 0.0)])
+def test_a_constant_score_accepts_all_or_nothing(wrong, coverage) -> None:
+    right = np.arange(200) >= wrong
+    certificate = rn.certified_threshold(score=np.full(200, 7.0), correct=right, alpha=0.05)
+    assert certificate.coverage == coverage
+    assert certificate.threshold == (-math.inf if coverage else math.inf)
+    assert certificate.certified == bool(coverage)
+    assert "best scores already hold too many mistakes" in certificate.reason or coverage
+
+
+def test_answers_that_are_all_wrong_are_worth_nothing() -> None:
+    score, right = np.arange(1000.0), np.arange(1000) < 990
+    certificate = rn.certify(score=score, correct=right, threshold=995, alpha=0.05)
+    assert certificate.certified
+    assert certificate.empty
+    assert str(certificate) == ("Certified, but worth nothing: of 5 rows acted on 5 were wrong.")
+    assert not rn.certify(score=score, correct=right, threshold=985, alpha=0.05).empty
+
+
+def test_scored_rows_without_labels_may_have_any_threshold() -> None:
+    rows = score_rows(None, score=SCORE, correct=RIGHT, owner="certify")
+    assert rn.certify(rows, threshold=-5.0).accepted == 4

@@ -1,0 +1,142 @@
+"""Labels: which column each is, which none is, and which only look different."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from reliablenet.certificate.labels import class_indices, column_indices
+from reliablenet.certificate.scored import score_rows
+from reliablenet.errors import InvalidDataError, LabelWarning
+
+PROBA = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.5, 0.25, 0.25]])
+LABELS = [0, 1, 0, 2]
+
+
+def reduce(proba=PROBA, y=LABELS, **others):
+    return score_rows(proba, y, owner="certify", **others)
+
+
+@pytest.mark.parametrize(
+    ("y", "classes", "text"),
+    [
+        ([0, 1, 2, 3], None, r"not among the 3 known classes: \[3\]. Known: \[0, 1, 2\]"),
+        ([0, 1, 2, -1], None, r"not among the 3 known classes: \[-1\]"),
+        ([0, 1, 2, 0.5], None, r"not among the 3 known classes: \[0.5\]"),
+        ([0, 1, 2, math.nan], None, r"not among the 3 known classes: \[nan\]"),
+        (
+            ["a", "b", "a", "b"],
+            None,
+            r"classes: \['a', 'b'\].*Give the names of the classes.*`classes=`",
+        ),
+        (["0", "1", "0", "1"], None, r"not among the 3 known classes: \['0', '1'\]"),
+        ([0, 1, 2, 0], ["a", "b", "c"], r"None of the labels.*3 known classes: got \[0, 1, 2\]"),
+        (["a", "b", None, "a"], ["a", "b", "c"], r"truth of every row; it is missing in row 2"),
+        ([0.0, 1.0, math.nan, 1.0], [0.0, 1.0, 2.0], r"truth of every row; it is missing in row 2"),
+        (
+            ["a", "B ", "c", "a"],
+            ["a", "b", "c"],
+            r"'B ' where the predictions say 'b': they differ",
+        ),
+    ],
+)
+def test_unknown_labels_are_refused_by_name(y, classes, text):
+    with pytest.raises(InvalidDataError, match=text):
+        reduce(y=y, classes=classes)
+
+
+UNKNOWN = [
+    {"proba": PROBA[:, :2] / PROBA[:, :2].sum(axis=1, keepdims=True), "classes": ["a", "b"]},
+    {"proba": None, "score": [1, 2, 3, 4], "predicted": list("abab"), "classes": ["a", "b"]},
+]
+
+
+@pytest.mark.parametrize("given", UNKNOWN)
+def test_a_class_that_the_model_does_not_know_is_always_wrong(given):
+    """AUDIT A6: to leave such rows out, as an earlier version advised, hides certain errors."""
+    with pytest.warns(LabelWarning, match=r"2 of 4 rows have a label .*\['z', 'x'\]"):
+        rows = reduce(y=["a", "z", "b", "x"], **given)
+    assert rows.unknown.tolist() == [False, True, False, True]
+    assert rows.n_unknown == 2
+    assert rows.wrong[rows.unknown].all()
+    assert rows.label_counts() == {0: 1, 1: 1}
+
+
+@pytest.mark.parametrize("given", UNKNOWN)
+def test_labels_of_which_none_is_known_are_a_mistake_in_the_table(given):
+    text = r"None of the labels in `y` of certify is among the 2 known classes: got \['x', 'z'\]"
+    with pytest.raises(InvalidDataError, match=text):
+        reduce(y=["x", "x", "z", "x"], **given)
+
+
+@pytest.mark.parametrize("other", ["A", " a", "a ", " A\t"])
+@pytest.mark.parametrize("given", [*UNKNOWN, UNKNOWN[1] | {"classes": None}])
+def test_labels_that_differ_in_case_or_spaces_alone_are_refused_by_name(given, other):
+    text = "`y` of certify holds {!r} where the predictions say 'a': they differ in case or spaces"
+    with pytest.raises(InvalidDataError, match=re.escape(text.format(other))):
+        reduce(y=[other, "b", "b", other], **given)
+
+
+def test_spelling_is_no_matter_where_both_spellings_are_predicted():
+    """Of labels that the model itself tells apart, none is a slip."""
+    given = {"proba": None, "score": [1, 2, 3], "predicted": ["a", "A", "A"]}
+    rows = reduce(y=["a", "A", "a"], **given)
+    assert rows.wrong.tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize("missing", [None, math.nan])
+def test_a_missing_label_is_no_class_of_its_own(missing):
+    y = np.array(["a", missing, "b", "a"], object)
+    with pytest.raises(InvalidDataError, match=r"must hold the truth of every row.*in row 1"):
+        reduce(y=y, **UNKNOWN[1])
+
+
+@pytest.mark.parametrize(
+    ("classes", "text"),
+    [
+        (["a", "a", "b"], r"`classes` of certify must be distinct labels; got \['a', 'a', 'b'\]"),
+        ([["a", "b", "c"]], "`classes` of certify must"),
+        (["a", "b", "c", "d"], "must name the 3 columns of `proba`; got 4 names"),
+        (["a", "b"], "must name the 3 columns of `proba`; got 2 names"),
+    ],
+)
+def test_classes_that_do_not_name_the_columns_are_refused(classes, text):
+    with pytest.raises(InvalidDataError, match=text):
+        reduce(y=["a", "b", "a", "b"], classes=classes)
+
+
+@pytest.mark.parametrize("classes", [[["a", "b"]], ["a", "a"]])
+def test_classes_that_are_no_list_of_labels_are_refused_without_proba_too(classes):
+    with pytest.raises(InvalidDataError, match="`classes` of certify must be distinct labels"):
+        reduce(None, ["a"], score=[1], predicted=["a"], classes=classes)
+
+
+def test_of_many_strangers_and_classes_the_first_are_named():
+    names = [f"c{k}" for k in range(12)]
+    with pytest.raises(InvalidDataError) as caught:
+        class_indices(np.array([*names, *"zyxwvutsrqpo"]), names, "certify")
+    strangers = f"{list('zyxwvutsrq')} and 2 more"
+    assert f": {strangers}. Known: {names[:10]} and 2 more. Give" in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float64, "U8", object])
+def test_labels_become_the_numbers_of_their_columns(kind):
+    names = np.array([30, 10, 20]).astype(kind)
+    index = class_indices(names[[2, 0, 1, 1]], names, "certify")
+    assert index.tolist() == [2, 0, 1, 1]
+    assert index.dtype == np.intp
+
+
+def test_labels_that_have_no_order_become_numbers_too():
+    names = np.array(["a", None, 3], dtype=object)
+    assert class_indices(names[[2, 2, 0, 1]], names, "certify").tolist() == [2, 2, 0, 1]
+
+
+def test_large_labels_of_another_type_are_not_rounded_together():
+    """As float64, which signed and unsigned numbers have in common, these two are one."""
+    names = np.array([2**53, 2**53 + 1])
+    labels = np.array([2**53 + 1, 2**53], np.uint64)
+    assert column_indices(labels, names, 2, "certify").tolist() == [1, 0]

@@ -1,0 +1,138 @@
+"""`certified_rule`: several promises at once, what it is given, and what it refuses in which words."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from rule_examples import BY, COSTS, EASY, FLIP, PROBA, TRUTH, Y, draw
+
+from reliablenet import Promise, RuleCertificate, certified_rule
+from reliablenet.errors import InvalidDataError, InvalidParameterError, LabelWarning
+
+RHO = 0.1
+
+
+SEVERAL = {
+    "overall": Promise.overall(0.06),
+    "among": Promise.among_accepted(0.1),
+    "groups": Promise.by_group({"A": 0.08, "B": 0.1, "Z": 0.1}, by="race"),
+    "common": Promise.by_group({"A": 0.1, "B": 0.1}, by="race", common=True),
+    "sides": Promise.by_group(0.1, by="side"),
+    "all predicted": Promise.by_predicted(0.04),
+    "predicted": Promise.by_predicted({1: 0.03}),
+    "all classes": Promise.by_class(0.1),
+    "class": Promise.by_class({1: 0.08}),
+    "cost": Promise.cost(COSTS, 0.2),
+    "delay": Promise.cost([[0, 50], [50, 0]], 2.0),  # the same share of its largest cost
+}
+
+
+def possible(names: tuple[str, ...]) -> bool:
+    kinds = [(SEVERAL[name].kind, SEVERAL[name].by) for name in names]
+    once = len(set(kinds)) == len(kinds) or names == ("cost", "delay")
+    return once and not ("among" in names and {"groups", "sides"} & set(names))
+
+
+@pytest.mark.parametrize("learned", [False, True])
+@pytest.mark.parametrize(
+    "names",
+    [
+        *filter(possible, itertools.combinations(SEVERAL, 2)),
+        ("overall", "common", "all predicted", "all classes"),
+        ("overall", "groups", "predicted", "class", "cost"),
+        ("among", "common", "class", "cost"),
+    ],
+    ids=" and ".join,
+)
+def test_several_promises_are_certified_and_read_again(names, learned):
+    promise = Promise.all_of(*(SEVERAL[name] for name in names))
+    by = {"race": BY, "side": np.where(FLIP, "left", "right")}
+    half = {name: values[2000:] for name, values in by.items()}
+    rest = {name: values[:2000] for name, values in by.items()}
+    selection = (PROBA[:2000], Y[:2000], rest) if learned else None
+    c = certified_rule(PROBA[2000:], Y[2000:], promise, by=half, selection=selection)
+    assert c.certified
+    assert RuleCertificate.from_json(c.to_json()) == c
+    assert c.rule.accept(PROBA[2000:], by=half).sum() == c.accepted > 0
+
+
+@pytest.mark.parametrize("absent", [None, np.nan, pd.NA, pd.NaT])
+def test_a_group_that_is_missing_is_refused_where_it_counts(absent):
+    by = np.where(np.arange(200) % 2, "A", "B").astype(object)
+    by[[7, 9]] = absent
+    with pytest.raises(InvalidDataError) as caught:
+        certified_rule(EASY, TRUTH, Promise.by_group(0.1, by="race"), by={"race": by})
+    assert str(caught.value) == (
+        "`by` of certified_rule must name a group for every row; 'race' is missing in row 7 (2 in all). "
+        "Give such rows a group of their own, such as 'unknown'."
+    )
+
+
+def test_a_group_of_the_selection_fold_alone_is_deferred():
+    by = np.repeat(["A", "B"], 100)
+    found = certified_rule(
+        EASY,
+        TRUTH,
+        Promise.by_group(0.1),
+        by=by,
+        selection=(EASY, TRUTH, np.repeat(["A", "Z"], 100)),
+    )
+    assert set(found.rule.thresholds) == {"A", "B"}
+    assert not found.rule.accept(EASY, by=np.full(200, "Z")).any()
+
+
+def test_correct_alone_serves_groups():
+    *_, by = draw(2, n=2000)
+    rng = np.random.default_rng(0)
+    score = rng.random(2000)
+    correct = rng.random(2000) < 0.7 + 0.3 * score
+    found = certified_rule(
+        None, None, Promise.by_group(0.1), RHO, by=by, score=score, correct=correct
+    )
+    assert found.certified
+    assert found.rule.accept(by=by, score=score).sum() == found.accepted
+
+
+def test_rows_of_unknown_classes_count_as_wrong():
+    proba, y, by = draw(4, n=600)
+    labels = np.array(["no", "yes", "new"], object)[np.where(np.arange(600) % 20 == 0, 2, y)]
+    with pytest.warns(LabelWarning, match="30 of 600 rows have a label"):
+        found = certified_rule(
+            proba, labels, Promise.by_group(0.2), RHO, by=by, classes=["no", "yes"]
+        )
+    wrong = labels != np.array(["no", "yes"], object)[proba.argmax(1)]
+    accepted = found.rule.accept(proba, by=by)
+    assert found.unknown == 30
+    assert found.errors == (accepted & wrong).sum()
+
+
+def test_with_units_one_row_of_each_counts():
+    proba, y, by = draw(6, n=900)
+    units = np.arange(900) // 3
+    found = certified_rule(proba, y, Promise.by_group(0.2), RHO, by=by, groups=units)
+    assert (found.n, found.unit) == (300, "group")
+    assert sum(part.n for part in found.parts) == 300
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: certified_rule(EASY, TRUTH, 0.05), "`promise` of certified_rule must be a Promise; got 0.05. Did you mean Promise.overall(...)?"),
+        (lambda: certified_rule(EASY, TRUTH, Promise.by_class({2: 0.1})), "`alpha` of Promise.by_class names [2], which is no class of the model; its classes are [0, 1]."),
+        (lambda: certified_rule(EASY, TRUTH, Promise.cost(np.eye(3), 0.1)), "`matrix` of Promise.cost must have a row and a column for each class of the model, [0, 1]; got 3 for [0, 1]."),
+        (lambda: certified_rule(EASY, TRUTH, Promise.by_group(0.1)), "`by` of certified_rule must give the group of each row (group); got None."),
+        (lambda: certified_rule(EASY, TRUTH, Promise.by_group(0.1), by=["A"]), "`by` of certified_rule must give one group for each of the 200 rows; got shape (1,) for 'group'."),
+        (lambda: certified_rule(EASY, TRUTH, Promise.by_group(0.1, by=["a", "b"]), by=TRUTH), "`by` of certified_rule must hold the columns ['a', 'b'], as a mapping or a data frame; got a ndarray."),
+        (lambda: certified_rule(EASY, TRUTH, Promise.by_group(0.1, by="sex"), by={"race": TRUTH}), "`by` of certified_rule must hold the column 'sex'; got ['race']."),
+        (lambda: certified_rule(EASY, TRUTH, Promise.overall(0.1), selection=EASY), "`selection` of certified_rule must be (proba, y), (proba, y, by) or ScoredRows; got 'ndarray'."),
+        (lambda: certified_rule(None, None, Promise.by_class(0.1), score=TRUTH * 1.0, correct=TRUTH > 0), "Promise.by_class needs true and predicted labels; `correct` alone has none."),
+        (lambda: certified_rule(None, None, Promise.cost([[0, 1], [2, 0]], 0.1), score=TRUTH * 1.0, correct=TRUTH > 0), "Promise.cost needs true and predicted labels; `correct` alone has none."),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_the_promise_is_refused_in_these_words(call, message):
+    with pytest.raises((InvalidParameterError, InvalidDataError)) as caught:
+        call()
+    assert message in str(caught.value)
