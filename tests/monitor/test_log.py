@@ -48,6 +48,21 @@ def test_what_is_written_is_read(log, coin):
     assert numbers == sorted(set(numbers))
 
 
+@pytest.mark.parametrize("n", [1, 7, 512, 1023])
+def test_as_many_as_came_are_written_to_the_bit(log, coin, n):
+    """One statement writes many rows; none is left out and none moves to another."""
+    confidences = [1 / (3 + i) for i in range(n)]
+    rule = log.put_in_force("loans", MODEL, "{}")
+    labels, accepted = [f"label {i}" for i in range(n)], [i % 3 > 0 for i in range(n)]
+    written = log.append(rule, coin, labels, confidences, accepted)
+    expected = [
+        (*one, *rest) for one, *rest in zip(written, labels, confidences, accepted, strict=True)
+    ]
+    assert [(e.id, e.audit, e.label, e.confidence, e.accepted) for e in log.entries()] == expected
+    with pytest.raises(ValueError, match="one length"):
+        log.append(rule, coin, labels, [*confidences, 0.5], accepted)
+
+
 def test_a_reader_goes_on_where_it_stopped(log, coin, monkeypatch):
     monkeypatch.setattr("reliablenet.monitor.log.decision_log.READ", 4)
     fill(log, coin, 11)

@@ -44,6 +44,8 @@ def test_the_same_bits_as_in_python(server, model):
     after = read_metrics(server.get("/metrics").text)["odd_rows_total"]
     assert after - before == decisions.oddities.odd.sum() >= 3
     assert [told(server.decide(table.iloc[[i]]))[0] for i in (0, 5)] == [expected[0], expected[5]]
+    known = table.drop(index=5)  # all categories are known ones, or null
+    assert told(server.decide(known)) == [*expected[:5], *expected[6:]]
 
 
 def test_a_column_that_is_missing_as_it_never_was(server, model, model_file, tmp_path):

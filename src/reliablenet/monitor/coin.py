@@ -8,7 +8,6 @@ the key can check every pick afterwards.
 from __future__ import annotations
 
 import hashlib
-import hmac
 import os
 import secrets
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from reliablenet._checks import is_real, parameter_error
 from reliablenet.errors import DataFileError
 
 KEY_BYTES = 32
+BLOCK_BYTES = 64  # of SHA-256
 PURPOSE = b"reliablenet audit key"  # so that the commitment is no other hash of the key
 MAKE_ONE = 'python -c "import secrets; print(secrets.token_hex(32))" > audit.key'
 
@@ -56,13 +56,19 @@ class AuditCoin:
             raise parameter_error("share", "AuditCoin", "lie in [0, 1]", self.share, hint)
         # A float is a fraction, and the digest one of 2**256 equally likely numbers.
         object.__setattr__(self, "_limit", int(Fraction(self.share) * 2**256))
-        object.__setattr__(self, "_keyed", hmac.new(self.key, digestmod=hashlib.sha256))
+        # HMAC-SHA256 with the keyed halves made once: `hmac` makes them again for every message.
+        padded = self.key.ljust(BLOCK_BYTES, b"\0")
+        for name, pad in (("_inner", 0x36), ("_outer", 0x5C)):
+            half = hashlib.sha256(bytes(byte ^ pad for byte in padded))
+            object.__setattr__(self, name, half)
 
     def picks(self, name: str) -> bool:
         """Tell whether the decision with this id is to be audited."""
-        tossed = self._keyed.copy()  # type: ignore[attr-defined]
-        tossed.update(name.encode())
-        return int.from_bytes(tossed.digest()) < self._limit  # type: ignore[attr-defined, no-any-return]
+        inner = self._inner.copy()  # type: ignore[attr-defined]
+        inner.update(name.encode())
+        outer = self._outer.copy()  # type: ignore[attr-defined]
+        outer.update(inner.digest())
+        return int.from_bytes(outer.digest()) < self._limit  # type: ignore[attr-defined, no-any-return]
 
     @property
     def commitment(self) -> str:

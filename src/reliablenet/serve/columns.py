@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,16 +20,21 @@ NUMBERS: dict[str, Any] = {"type": ["number", "boolean", "null"]}
 ANYTHING: dict[str, Any] = {"type": ["string", "number", "boolean", "null"]}
 NUMBER_TYPES = frozenset({int, float, bool, type(None)})
 VALUE_TYPES = NUMBER_TYPES | {str}
+TOO_LARGE = 1.7e308
 WORDS = {int: "a number", float: "a number", bool: "true or false", str: "text", list: "a list"}
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Checked rows: one list of values a column, or a matrix where columns have no names."""
+    """Checked rows: one list of values a column, or a matrix where columns have no names.
+
+    Columns of numbers stand in ``numbers`` too, as arrays with NaN for null.
+    """
 
     size: int
     values: dict[str, list[Value]]
     matrix: NDArray[np.float64] | None = None
+    numbers: dict[str, NDArray[np.float64]] = field(default_factory=dict)
 
     def records(self) -> list[dict[str, Value]]:
         """Return the rows one by one, as JSON would write them."""
@@ -49,8 +55,14 @@ def join(parts: Sequence[Rows]) -> Rows:
         return Rows(
             size, {}, np.concatenate([part.matrix for part in parts if part.matrix is not None])
         )
-    names = parts[0].values
-    return Rows(size, {name: [v for part in parts for v in part.values[name]] for name in names})
+    values = {
+        name: list(chain.from_iterable(part.values[name] for part in parts))
+        for name in parts[0].values
+    }
+    numbers = {
+        name: np.concatenate([part.numbers[name] for part in parts]) for name in parts[0].numbers
+    }
+    return Rows(size, values, numbers=numbers)
 
 
 class Columns:
@@ -94,6 +106,17 @@ class Columns:
         )
         self._complete = complete - self.idle - set(allow_missing)
         self._needed = [name for name in self.names or [] if name not in self.idle]
+        self._index = pd.Index(
+            self.names or [], dtype=object
+        )  # found quicker than in arrow's texts
+        self._levels = (
+            {
+                str(name): _Levels(levels)
+                for name, levels in zip(encoder.categories_, encoder.levels_, strict=True)
+            }
+            if known and encoder
+            else {}
+        )
 
     def frame(self, rows: Rows) -> Any:
         """Return rows as `decide` takes them."""
@@ -101,15 +124,15 @@ class Columns:
             return rows.matrix
         made: dict[str, Any] = {}
         for name, values in rows.values.items():
-            if name in self.numbers:
-                made[name] = np.array(values, np.float64)  # null becomes NaN
-            elif name in self.categories:
-                texts = set(map(type, values)) <= {str, type(None)}
-                kept: Any = list(values)
-                made[name] = pd.array(kept, dtype="str") if texts else np.array(kept, object)
+            if name in rows.numbers:
+                made[name] = rows.numbers[name]
+            elif name in self._levels:
+                made[name] = self._levels[name].read(values)
             else:
                 made[name] = values
-        return pd.DataFrame(made, columns=self.names)
+        table = pd.DataFrame({name: made[name] for name in self.names or ()}, copy=False)
+        table.columns = self._index
+        return table
 
     def from_records(self, records: Any) -> Rows:
         """Read a list of objects, one a row."""
@@ -139,7 +162,10 @@ class Columns:
                 raise unusable(
                     f"Row {place} of `dataframe_split` has {len(row)} values for {len(names)} columns."
                 )
-        return self._from_dicts([dict(zip(names, row, strict=True)) for row in split["data"]])
+        if not split["data"]:
+            raise unusable("The request holds no row.")
+        columns = zip(*split["data"], strict=True)
+        return self.from_columns(dict(zip(names, map(list, columns), strict=True)))
 
     def from_columns(self, columns: dict[str, list[Any]]) -> Rows:
         """Read one list of values a column, all of one length."""
@@ -201,9 +227,11 @@ class Columns:
         if not records:
             raise unusable("The request holds no row.")
         needed, known = self._needed, frozenset(self.names or ())
-        for place, record in enumerate(records):
-            if not record.keys() <= known or len(record) < len(needed):
-                self._check_names(record, f"Row {place}")
+        # A row that has all that is needed and no more than that has no stranger.
+        if self.idle or set(map(len, records)) != {len(needed)}:
+            for place, record in enumerate(records):
+                if not record.keys() <= known or len(record) < len(needed):
+                    self._check_names(record, f"Row {place}")
         try:
             columns = {name: [record[name] for record in records] for name in needed}
         except KeyError:
@@ -211,12 +239,12 @@ class Columns:
                 self._check_names(record, f"Row {place}")
             raise
         for name in self.idle:
-            values = [record.get(name) for record in records]
-            columns[name] = values
+            columns[name] = [record.get(name) for record in records]
         return self._checked(len(records), columns)
 
     def _checked(self, size: int, columns: dict[str, list[Any]]) -> Rows:
         """Refuse values of a wrong type and numbers that are too large, by their column."""
+        numbers: dict[str, NDArray[np.float64]] = {}
         for name, values in columns.items():
             allowed = NUMBER_TYPES if name in self.numbers else VALUE_TYPES
             kinds = set(map(type, values))
@@ -229,9 +257,11 @@ class Columns:
                     f"Column {name!r} must hold {expected}; got {_word(values[place])} in row {place}.",
                     name,
                 )
-            if float in kinds or int in kinds:
-                _check_finite(name, values)
-            elif kinds == {type(None)} and name in self._complete:
+            if allowed is NUMBER_TYPES:
+                numbers[name] = _finite(name, values)
+            elif float in kinds or int in kinds:
+                _refuse_infinite(name, values)
+            if kinds == {type(None)} and name in self._complete:
                 raise unusable(
                     f"Column {name!r} is null in every row, and never was in a row that the model was "
                     "trained on: its certificate says nothing about such rows.",
@@ -240,7 +270,7 @@ class Columns:
         for name in self.names or ():
             if name not in columns:
                 columns[name] = [None] * size
-        return Rows(size, columns)
+        return Rows(size, columns, numbers=numbers)
 
     def _check_named(self) -> None:
         if self.names is None:
@@ -282,10 +312,38 @@ def _finite_matrix(inputs: list[Any]) -> NDArray[np.float64]:
     return matrix
 
 
-def _check_finite(name: str, values: list[Any]) -> None:
+def _finite(name: str, values: list[Any]) -> NDArray[np.float64]:
+    """Return numbers as an array, NaN for null, or refuse those that are too large."""
+    numbers = np.array(values, np.float64)
+    if (np.abs(numbers) >= TOO_LARGE).any():
+        _refuse_infinite(name, values)
+    return numbers
+
+
+def _refuse_infinite(name: str, values: list[Any]) -> None:
     for place, value in enumerate(values):
-        if type(value) in (int, float) and not -1.7e308 < value < 1.7e308:
+        if type(value) in (int, float) and not -TOO_LARGE < value < TOO_LARGE:
             raise unusable(f"Column {name!r} is too large a number in row {place}.", name)
+
+
+class _Levels:
+    """The categories that a model knows of one column, to read texts by without comparing them."""
+
+    def __init__(self, levels: Sequence[str]) -> None:
+        self._codes: dict[Value, int] = {level: place for place, level in enumerate(levels)}
+        self._codes[None] = -1
+        self._dtype = pd.CategoricalDtype(pd.Index(levels, dtype=object))
+
+    def read(self, values: Sequence[Value]) -> Any:
+        """Return values as a column: as categories where all are known ones, which is quicker."""
+        codes = self._codes
+        try:
+            found = [codes[value] for value in values]
+        except KeyError:
+            texts = set(map(type, values)) <= {str, type(None)}
+            kept: Any = list(values)
+            return pd.array(kept, dtype="str") if texts else np.array(kept, object)
+        return pd.Categorical.from_codes(found, dtype=self._dtype, validate=False)
 
 
 def _is_list_of(values: Any, kind: type) -> bool:

@@ -1,7 +1,8 @@
-"""The desk: one thread that decides and logs what is waiting, and only then answers.
+"""The desk: one thread decides what is waiting, another logs it, and only then it is answered.
 
-Requests that wait while it works are taken together: one pass of the network and one transaction of the
-log for all of them. A row's bits do not depend on its company, so nobody can tell.
+Requests that wait meanwhile are taken together: one pass of the network and one transaction of the log for
+all of them. A row's bits do not depend on its company, so nobody can tell. While one pass is written, the
+next is decided.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import asyncio
 import queue
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +25,7 @@ from reliablenet.serve.counters import Counters
 from reliablenet.serve.errors import busy, unusable
 from reliablenet.serve.served import Answers, ServedModel
 
-MOST_TOGETHER = 2_048  # rows: what is waiting is taken together up to here
+MOST_TOGETHER = 512  # rows: what is waiting is taken together up to here, one pass of the network
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,25 @@ class Job:
     end: float = field(default=float("inf"))  # after which nobody waits any more
 
 
+@dataclass(frozen=True)
+class Pass:
+    """Jobs that were decided together, their rows and answers one below the other."""
+
+    jobs: list[Job]
+    rows: Rows
+    answers: Answers
+    seconds: float  # that deciding took
+
+    def parts(self) -> Iterator[tuple[Job, slice]]:
+        """Yield each job with the places of its rows."""
+        start = 0
+        for job in self.jobs:
+            yield job, slice(start, start + job.rows.size)
+            start += job.rows.size
+
+
 class Desk:
-    """Decides and logs, in a thread of its own.
+    """Decides and logs, in two threads of its own.
 
     Parameters
     ----------
@@ -76,16 +94,22 @@ class Desk:
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._waiting = 0
         self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._work, name="desk", daemon=True)
+        self._decided: queue.Queue[Pass | None] = queue.Queue(1)
+        self._threads = [
+            threading.Thread(target=work, name=f"desk: {name}", daemon=True)
+            for name, work in (("decide", self._decide_all), ("log", self._log_all))
+        ]
 
     def start(self) -> None:
         """Begin to work."""
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
         """Finish what is waiting, and end."""
         self._jobs.put(None)
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
 
     @property
     def waiting(self) -> int:
@@ -109,20 +133,20 @@ class Desk:
         except TimeoutError:
             raise busy(f"No decision within {timeout:g} s. Send the request again.") from None
 
-    def _work(self) -> None:
+    def _decide_all(self) -> None:
         held: Job | None = None
-        while True:
+        last = False
+        while not last:
             job = held or self._jobs.get()
             if job is None:
-                return
+                break
             together, held, last = self._gather(job)
-            try:
-                self._serve(together)
-            finally:
-                with self._lock:
-                    self._waiting -= sum(job.rows.size for job in together)
-            if last:
-                return
+            self._decide(together)
+        self._decided.put(None)
+
+    def _log_all(self) -> None:
+        while (decided := self._decided.get()) is not None:
+            self._log(decided)
 
     def _gather(self, first: Job) -> tuple[list[Job], Job | None, bool]:
         """Take what is waiting and goes with the first: the same model, and not too many rows."""
@@ -141,65 +165,77 @@ class Desk:
             size += job.rows.size
         return together, None, False
 
-    def _serve(self, jobs: list[Job]) -> None:
+    def _decide(self, jobs: list[Job]) -> None:
+        """Decide jobs and pass them on to be logged."""
         now = time.monotonic()
-        for job in jobs:
-            if job.end < now:  # nobody would be told
-                _fail(job, busy("The request waited too long."))
+        late = [job for job in jobs if job.end < now]  # nobody would be told
+        self._fail(late, busy("The request waited too long."))
         jobs = [job for job in jobs if job.end >= now]
         if not jobs:
             return
+        rows = join([job.rows for job in jobs])
+        begun = time.perf_counter()
         try:
-            found = self._decide(jobs)
-        except DecisionLogError as error:
-            self.healthy = False
-            self.counters.log_failed()
-            for job in jobs:
-                _fail(job, busy(f"Nothing was decided. {error}"))
-            return
+            answers = jobs[0].served.decide(rows)
         except Exception as error:
             if len(jobs) > 1:  # find out whose rows it was
                 for job in jobs:
-                    self._serve([job])
-                return
-            _fail(jobs[0], _explain(error))
+                    self._decide([job])
+            else:
+                self._fail(jobs, _explain(error))
             return
-        _tell([(job.done, answer) for job, answer in zip(jobs, found, strict=True)], jobs[0].loop)
+        self._decided.put(Pass(jobs, rows, answers, time.perf_counter() - begun))
 
-    def _decide(self, jobs: list[Job]) -> list[Answer]:
-        served = jobs[0].served
-        rows = join([job.rows for job in jobs])
+    def _log(self, decided: Pass) -> None:
+        """Log a pass and tell its answers."""
+        try:
+            answers = self._append(decided)
+        except DecisionLogError as error:
+            self.healthy = False
+            self.counters.log_failed()
+            self._fail(decided.jobs, busy(f"Nothing was decided. {error}"))
+        except Exception as error:
+            if len(decided.jobs) > 1:
+                for job, part in decided.parts():
+                    self._log(Pass([job], job.rows, decided.answers.cut(part), 0.0))
+            else:
+                self._fail(decided.jobs, _explain(error))
+        else:
+            _tell(
+                [(job.done, answer) for job, answer in zip(decided.jobs, answers, strict=True)],
+                decided.jobs[0].loop,
+            )
+            self._release(decided.jobs)
+
+    def _append(self, decided: Pass) -> list[Answer]:
+        jobs, answers = decided.jobs, decided.answers
         begun = time.perf_counter()
-        answers = served.decide(rows)
-        decided = time.perf_counter()
         groups = None
         if jobs[0].groups is not None:
             groups = [name for job in jobs for name in job.groups or []]
         logged = self.log.append(
-            served.rule,
+            jobs[0].served.rule,
             self.coin,
             answers.texts,
             answers.confidences,
             answers.accepted,
             groups=groups,
-            features=_written(rows) if self.keep_features else None,
+            features=_written(decided.rows) if self.keep_features else None,
         )
         self.healthy = True
-        self.counters.decided(
-            answers.accepted, logged, decided - begun, time.perf_counter() - decided, answers.odd
-        )
-        found, start = [], 0
+        spent = time.perf_counter() - begun
+        self.counters.decided(answers.accepted, logged, decided.seconds, spent, answers.odd)
+        return [Answer(answers.cut(part), logged[part]) for _, part in decided.parts()]
+
+    def _fail(self, jobs: list[Job], error: BaseException) -> None:
+        """Tell jobs that there is no decision."""
         for job in jobs:
-            part = slice(start, start + job.rows.size)
-            cut = Answers(
-                answers.labels[part],
-                answers.texts[part],
-                answers.confidences[part],
-                answers.accepted[part],
-            )
-            found.append(Answer(cut, logged[part]))
-            start = part.stop
-        return found
+            _tell_error(job, error)
+        self._release(jobs)
+
+    def _release(self, jobs: list[Job]) -> None:
+        with self._lock:
+            self._waiting -= sum(job.rows.size for job in jobs)
 
 
 def _written(rows: Rows) -> list[str | None]:
@@ -213,7 +249,7 @@ def _explain(error: Exception) -> BaseException:
     return error
 
 
-def _fail(job: Job, error: BaseException) -> None:
+def _tell_error(job: Job, error: BaseException) -> None:
     def tell() -> None:
         if not job.done.done():
             job.done.set_exception(error)

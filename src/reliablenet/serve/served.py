@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,12 @@ class Answers:
     confidences: list[float]
     accepted: list[bool]
     odd: int = 0
+
+    def cut(self, part: slice) -> Answers:
+        """Return the answers to some of the rows, without the count of odd ones."""
+        return Answers(
+            self.labels[part], self.texts[part], self.confidences[part], self.accepted[part]
+        )
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,7 @@ class ServedModel:
         labels = decisions.label.tolist()
         return Answers(
             labels,
-            label_texts(decisions.label).tolist(),
+            [self.text_of[label] for label in labels],
             decisions.confidence.tolist(),
             decisions.accepted.tolist(),
             0 if oddities is None else int(oddities.odd.sum()),
@@ -80,12 +87,18 @@ class ServedModel:
     @property
     def classes(self) -> list[Any]:
         """The labels that the model can give, as JSON has them."""
-        return list(self.model.classes_.tolist())
+        return list(self.text_of)
 
     @property
     def texts(self) -> list[str]:
         """The same as texts."""
-        return list(label_texts(self.model.classes_).tolist())
+        return list(self.text_of.values())
+
+    @cached_property
+    def text_of(self) -> dict[Any, str]:
+        """Each label that the model can give with its text."""
+        labels = self.model.classes_
+        return dict(zip(labels.tolist(), label_texts(labels).tolist(), strict=True))
 
     @property
     def acts(self) -> bool:

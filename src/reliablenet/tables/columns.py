@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -57,9 +58,9 @@ def check_distinct(names: Sequence[Any], name: str) -> None:
     reliablenet.errors.InvalidDataError: loans.csv: column names must differ; ['age'] occur more than
     once. Rename or drop all but one of each.
     """
-    texts = pd.Index([str(column) for column in names])
-    if texts.has_duplicates:
-        twice = texts[texts.duplicated()].unique().tolist()
+    counts = Counter(str(column) for column in names)
+    if len(counts) < len(names):
+        twice = [text for text, count in counts.items() if count > 1]
         raise InvalidDataError(
             f"{name}: column names must differ; {twice[:10]} occur more than once. Rename or drop "
             "all but one of each."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -73,13 +74,6 @@ def find_oddities(profile: InputProfile | None, X: Any, rows: int | None = None)
     return search.result()
 
 
-def _some_rows(n: int) -> Any:
-    """Return places of rows to look at: all of few, else a draw that no order of the rows can meet."""
-    if n <= SAMPLED:
-        return slice(None)
-    return np.sort(np.random.default_rng(n).integers(n, size=SAMPLED))
-
-
 def with_codes(profile: InputProfile | None, X: Any) -> Any:
     """Return a long frame with its texts as categories, so that they are read once and not twice.
 
@@ -114,6 +108,13 @@ class _Search:
     def __post_init__(self) -> None:
         self.odd = np.zeros(self.n, bool)
 
+    @cached_property
+    def sampled(self) -> Any:
+        """Places of rows to look at: all of few, else a draw that no order of the rows can meet."""
+        if self.n <= SAMPLED:
+            return slice(None)
+        return np.sort(np.random.default_rng(self.n).integers(self.n, size=SAMPLED))
+
     def result(self) -> Oddities:
         return Oddities(self.odd, tuple(self.found))
 
@@ -133,7 +134,7 @@ class _Search:
         for place in np.flatnonzero(~fits):
             self._look_at_numbers(columns[place], X[:, place].astype(np.float64))
         if self.n > 1:
-            sample = X[_some_rows(self.n)].astype(np.float64)
+            sample = X[self.sampled].astype(np.float64)
             quartiles = np.array([column.quartiles for column in columns])
             with np.errstate(invalid="ignore"):
                 medians = np.median(sample, axis=0)
@@ -232,7 +233,7 @@ class _Search:
 
     def _look_at_whole(self, column: ColumnProfile, numbers: NDArray[np.float64]) -> None:
         """Tell whether a column of numbers became constant, or came in another unit."""
-        sample = numbers[_some_rows(self.n)]
+        sample = numbers[self.sampled]
         sample = sample[sample == sample]  # missing ones left out
         if len(sample) < 2:
             return

@@ -98,7 +98,7 @@ class ColumnProfile:
         """Share of the training rows in which it was missing."""
         return self.counts[0] / max(sum(self.counts), 1)
 
-    @property
+    @cached_property
     def closed(self) -> bool:
         """Whether a category that is not among the levels is odd: few training rows had such."""
         present = sum(self.counts[1:])
@@ -263,6 +263,8 @@ def kind_of(values: pd.Series[Any]) -> Kind:
     """Return what a column holds, by its type."""
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf":
         return "number"
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return "category"
     kind = pd.api.types
     if (
         kind.is_datetime64_any_dtype(values)

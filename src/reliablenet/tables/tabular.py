@@ -339,7 +339,8 @@ def count_texts(values: pd.Series[Any], name: Any) -> dict[str, int]:
 def text_codes(values: pd.Series[Any]) -> tuple[NDArray[Any], list[str]]:
     """Return a number for each value, -1 where missing, and the text that each number stands for."""
     if isinstance(values.dtype, pd.CategoricalDtype):
-        return values.cat.codes.to_numpy(), [str(value) for value in values.cat.categories]
+        kept: Any = values.array  # `values.cat` looks at them again each time
+        return kept.codes, [str(value) for value in kept.categories]
     if pd.api.types.infer_dtype(values, skipna=True) != "string":  # 1, 1.0 and True are three texts
         missing = values.isna().to_numpy()
         texts = values.astype(object).to_numpy(copy=True)

@@ -166,24 +166,21 @@ class DecisionLog:
         with self._lock:
             self._keep_commitment(coin)
             ids = [f"{self._run}-{self._count + place:08x}" for place in range(size)]
-            logged = [Logged(name, coin.picks(name)) for name in ids]
-            more = (groups or [None] * size, features or [None] * size)
-            columns = zip(logged, labels, confidences, accepted, *more, strict=True)
-            share = float(coin.share)
-            values = [
-                (name, moment, rule, label, confidence, acted, audit, share, group, asked)
-                for (name, audit), label, confidence, acted, group, asked in columns
-            ]
+            audit = [coin.picks(name) for name in ids]
+            columns = (
+                *(ids, [moment] * size, [rule] * size, labels, confidences, accepted, audit),
+                *([float(coin.share)] * size, groups or [None] * size, features or [None] * size),
+            )
             try:
                 with self._writing() as connection:
                     if self._engine.dialect.name == "postgresql":
                         schema.lock(connection)
-                    connection.exec_driver_sql(self._insert, values)
+                    schema.insert_decisions(connection, columns)
             except BaseException:
                 self._new_run()  # a commit may have failed after it took effect
                 raise
             self._count += size
-        return logged
+        return list(map(Logged, ids, audit))
 
     def record(self, reported: Sequence[Outcome]) -> list[Status]:
         """Write outcomes in one transaction; return what became of each, in their order.
@@ -283,14 +280,6 @@ class DecisionLog:
         return {"decisions": total, "accepted": acted, "audit": audit, "outcomes": int(known or 0)}
 
     # What both need.
-
-    @property
-    def _insert(self) -> str:
-        """The one statement that must be quick: as the driver takes it, without compilation."""
-        columns = [column.name for column in decisions.c if column.name != "number"]
-        mark = "?" if self._engine.dialect.name == "sqlite" else "%s"
-        marks = ", ".join([mark] * len(columns))
-        return f"INSERT INTO decisions ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608
 
     def _new_run(self) -> None:
         self._run, self._count = secrets.token_hex(8), 0

@@ -6,7 +6,10 @@ Four tables, and no row of them is ever changed: the database refuses it.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from reliablenet.errors import DataFileError, DecisionLogError, MissingExtraError
 
@@ -21,6 +24,9 @@ VERSION = 1
 WRITES = "reliablenet_writes"  # an execution option: this transaction is going to write
 POSTGRES = ("postgresql", "postgres", "postgresql+psycopg")
 MICROSECONDS = 1_000_000
+TOGETHER = tuple(
+    2**power for power in range(9, -1, -1)
+)  # rows of one statement, as far as SQLite takes so many values
 
 tables = sa.MetaData()
 # What the log knows of itself: its version, and the commitment to its audit key.
@@ -217,6 +223,36 @@ def _make_or_check(engine: sa.Engine, *, create: bool) -> None:
 def lock(connection: sa.Connection) -> None:
     """Let one transaction of a PostgreSQL log write at a time, so that numbers appear in order."""
     connection.execute(sa.text("SELECT pg_advisory_xact_lock(7465317841)"))
+
+
+def insert_decisions(connection: sa.Connection, columns: Sequence[Sequence[Any]]) -> None:
+    """Write decisions: all columns but the number, in their order.
+
+    The one statement that must be quick, so it goes to the driver as it takes it, without compilation.
+    SQLite's driver spends more on a statement than on a row: one statement writes many rows.
+    """
+    if len(set(map(len, columns))) > 1:
+        raise ValueError("all columns of decisions must have one length")
+    if connection.dialect.name != "sqlite":
+        connection.exec_driver_sql(_insertion("%s", 1), list(zip(*columns, strict=True)))
+        return
+    driver: Any = connection.connection.driver_connection
+    most = driver.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // len(columns)
+    start, rows = 0, len(columns[0])
+    for size in (size for size in TOGETHER if size <= most):
+        while rows - start >= size:
+            values: list[Any] = [None] * (size * len(columns))
+            for place, column in enumerate(columns):
+                values[place :: len(columns)] = column[start : start + size]
+            connection.exec_driver_sql(_insertion("?", size), tuple(values))
+            start += size
+
+
+@cache
+def _insertion(mark: str, rows: int) -> str:
+    columns = [column.name for column in decisions.c if column.name != "number"]
+    marks = ", ".join([f"({', '.join([mark] * len(columns))})"] * rows)
+    return f"INSERT INTO decisions ({', '.join(columns)}) VALUES {marks}"  # noqa: S608
 
 
 def _make(connection: sa.Connection) -> None:
