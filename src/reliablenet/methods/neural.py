@@ -200,6 +200,8 @@ class NeuralEstimator(SelectiveEstimator):
                 checkpoint_file=Path(self.checkpoint_file) if self.checkpoint_file else None,
                 **self._constraint(chosen.total),
             )
+        if isinstance(rows, Rows) and isinstance(chosen, Rows):
+            self._add_members(rows, chosen, seed)
         again = self._refits() and not keep_selection
         if again and isinstance(rows, Rows) and isinstance(chosen, Rows):
             # what the selection fold shows of a network that was not trained on it
@@ -209,6 +211,9 @@ class NeuralEstimator(SelectiveEstimator):
         advice = self.history_.advice()
         if advice:
             warn_user(advice, ConstraintWarning)
+
+    def _add_members(self, rows: Rows, chosen: Rows, seed: int) -> None:
+        """Fit what answers beside the network, if anything does."""
 
     def _refit(self, rows: Rows, chosen: Rows, seed: int) -> None:
         """Train a network anew, for as many epochs as served best, on the rows of both folds."""
@@ -236,9 +241,13 @@ class NeuralEstimator(SelectiveEstimator):
 
     def _class_outputs(self, X: Any) -> Outputs:
         """Return probabilities of the network's classes, and the scores of one that learned some."""
+        return self._read_outputs(self._encoded_pieces(X))
+
+    def _read_outputs(self, pieces: Iterator[Tensor]) -> Outputs:
+        """Return the same of rows that are encoded already."""
         objective = self._objective()
         # float64: near 1, float32 would merge scores into ties
-        outputs = evaluate_logits(self.network_, self._encoded_pieces(X)).double()
+        outputs = evaluate_logits(self.network_, pieces).double()
         proba, score = torch.softmax(objective.logits(outputs), -1), objective.score(outputs)
         return Outputs(proba.cpu().numpy(), None if score is None else score.cpu().numpy())
 

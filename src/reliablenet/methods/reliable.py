@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
 from reliablenet._checks import parameter_error
+from reliablenet.certificate import jcw_threshold
 from reliablenet.methods.architectures import NetworkFactory
+from reliablenet.methods.decisions import Outputs
+from reliablenet.methods.neural import FoldOrStream
 from reliablenet.methods.neural_classifier import NeuralClassifier
 from reliablenet.modelfile import stored_as
+from reliablenet.modelfile.network import NetworkParts
 from reliablenet.risk.surrogate import M1, M2, check_smoothing
 from reliablenet.tables.folds import Fold
+from reliablenet.training.batches import Rows
+from reliablenet.training.growing import KINDS
 from reliablenet.training.schedule import BaseSchedule, Schedule
+from reliablenet.training.team import OwnMember, Team, fit_members, weigh
+
+NETWORK = "network"
+LEAST_ROWS = 60  # training rows, for trees to be members unasked
 
 
 @stored_as("network")
@@ -34,6 +48,13 @@ class ReliableClassifier(NeuralClassifier):
         For tables an ensemble on quantile bins (`tabular`, `PiecewiseEncoder`) or the paper's network,
         "mlp"; the others are for images. For inputs with more than two axes the first argument of a
         callable is their shape.
+    members : "auto", or sequence of "network", "boosting", "forest" and classifiers of your own
+        Who answers. With more than the network, probabilities are averaged, by weights that make the
+        labels of the selection fold most likely; the rule, its threshold and its certificate are about
+        the average, and the constraint acts on the network. Classifiers of your own have `fit` and
+        `predict_proba`, and get the rows encoded (``encoder_.compact``). "auto": boosting and a forest
+        beside the network of a table, if the threshold is "certified" and `network` and `schedule` are
+        not chosen by you; else the network alone.
     schedule : "adaptive", "paper", AdaptiveSchedule or Schedule
         See `AdaptiveSchedule` and, for the paper's, `Schedule`. An adaptive one trains the network once
         more in the end if the threshold is "certified" and the constraint was not needed: on training
@@ -75,6 +96,8 @@ class ReliableClassifier(NeuralClassifier):
         are from it or from a second one.
     training_threshold_ : float
         The threshold at which the constraint acted.
+    team_ : Team or None
+        Who answers beside the network, and the weight of each; None if nobody does.
     classes_, network_, encoder_, n_features_in_, feature_names_in_
         See `NeuralClassifier` and `SelectiveClassifier`.
 
@@ -92,14 +115,18 @@ class ReliableClassifier(NeuralClassifier):
     """
 
     _: KW_ONLY
+    members: str | Sequence[Any] = ("network",)
     network: str | NetworkFactory = "tabular"
     schedule: str | BaseSchedule = "adaptive"
     checkpoint: str = "selection"
     m1: float = M1
     m2: float = M2
 
+    team_: Team | None = field(init=False)
+
     def _check_settings(self) -> None:
         super()._check_settings()
+        self._beside_network()
         check_smoothing(0.5, self.m1, self.m2, "ReliableClassifier")
         if self._schedule().chooses_epochs and self.checkpoint == "last":
             raise parameter_error(
@@ -138,10 +165,105 @@ class ReliableClassifier(NeuralClassifier):
         free = self._schedule().chooses_epochs and self.threshold == "certified"
         return free and self.history_.chosen().stage == 0
 
+    def _beside_network(self) -> list[Any]:
+        """Return what is to answer beside the network: names of trees, and estimators of the user's own."""
+        if self.members == "auto":
+            plain = self.network == "tabular" and self._schedule().chooses_epochs
+            return list(KINDS) if plain and self.threshold == "certified" else []
+        named = [self.members] if isinstance(self.members, str) else list(self.members)
+        texts = [name for name in named if isinstance(name, str)]
+        others = [one for one in named if not isinstance(one, str)]
+        sound = all(hasattr(one, "fit") and hasattr(one, "predict_proba") for one in others)
+        sound &= not any(isinstance(one, type) for one in others)
+        if NETWORK not in texts or not set(texts) <= {NETWORK, *KINDS} or not sound:
+            raise parameter_error(
+                "members",
+                "ReliableClassifier",
+                f'be "auto", or hold "{NETWORK}" and any of {list(KINDS)} or classifiers of your own',
+                self.members,
+                "For a classifier without a network, use CertifiedThreshold.",
+            )
+        if len(set(texts)) < len(texts):
+            raise parameter_error("members", "ReliableClassifier", "name each once", self.members)
+        return [one for one in named if not isinstance(one, str) or one != NETWORK]
+
+    def _fit_folds(
+        self, train_fold: FoldOrStream, selection: FoldOrStream, seed: int, *, keep_selection: bool
+    ) -> None:
+        self.team_ = None
+        self._selection_rows = None
+        super()._fit_folds(train_fold, selection, seed, keep_selection=keep_selection)
+
+    def _add_members(self, rows: Rows, chosen: Rows, seed: int) -> None:
+        wanted = self._beside_network()
+        automatic = isinstance(self.members, str) and self.members == "auto"
+        if self.encoder_ is None or (automatic and rows.total < LEAST_ROWS):
+            if wanted and not automatic:
+                raise parameter_error(
+                    "members",
+                    "ReliableClassifier",
+                    f'be ("{NETWORK}",) for inputs that are not the rows of a table',
+                    self.members,
+                )
+            return
+        if not wanted:
+            return
+        held = _plain(chosen)
+        members = fit_members(wanted, *_plain(rows), held, seed)
+        classes = len(self.classes_)
+        said = [member.probabilities(held[0], classes) for member in members]
+        network = self._read_outputs(iter([chosen.X])).proba
+        self.team_ = Team(members, weigh([network, *said], held[1]))
+
+    def _refit(self, rows: Rows, chosen: Rows, seed: int) -> None:
+        super()._refit(rows, chosen, seed)
+        if self.team_ is not None:
+            (X, y), (more, labels) = _plain(rows), _plain(chosen)
+            X, y = np.concatenate([X, more]), np.concatenate([y, labels])
+            self.team_ = self.team_.fit_again(X, y, seed)
+
+    def _outputs(self, X: Any) -> Outputs:
+        team = getattr(self, "team_", None)
+        if team is None:
+            return super()._outputs(X)
+        heard: list[list[NDArray[np.float64]]] = []
+
+        def listen() -> Iterator[Tensor]:
+            for piece in self._encoded_pieces(X):
+                heard.append(team.listen(piece.cpu().numpy(), len(self.classes_)))
+                yield piece
+
+        network = self._read_outputs(listen()).proba
+        return Outputs(
+            team.combine(network, [np.concatenate(one) for one in zip(*heard, strict=True)])
+        )
+
+    def _network_parts(self) -> NetworkParts:
+        return replace(super()._network_parts(), team=self.team_)
+
+    def _restore_network(self, parts: NetworkParts) -> None:
+        super()._restore_network(parts)
+        self.team_ = parts.team
+        if not isinstance(self.members, str):
+            # classifiers of the user's own are not among the settings that a file holds
+            others = () if self.team_ is None else self.team_.members
+            own = (one.estimator for one in others if isinstance(one, OwnMember))
+            self.members = tuple(one if isinstance(one, str) else next(own) for one in self.members)
+
     @property
     def training_threshold_(self) -> float:
         """The threshold at which the constraint acted."""
         return self.history_.threshold
 
     def _selection_threshold(self, selection: Fold) -> float:
-        return self.training_threshold_
+        if self.team_ is None:
+            return self.training_threshold_
+        rows = self._selection_rows  # before they trained the members too
+        if rows is None:
+            rows = self._outputs(selection.X).scored(selection.y)
+        return jcw_threshold(rows, None, self._constraint(len(selection))["aim"])
+
+
+def _plain(rows: Rows) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return encoded rows and class indices as arrays."""
+    return rows.X.cpu().numpy(), rows.y.cpu().numpy()

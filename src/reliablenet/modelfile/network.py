@@ -13,10 +13,12 @@ from torch import Tensor, nn
 
 from reliablenet.errors import InvalidParameterError, ModelFileError
 from reliablenet.modelfile.manifest import to_plain
+from reliablenet.modelfile.team import TEAM, team_from_members, team_to_members
 from reliablenet.tables.piecewise import PiecewiseEncoder
 from reliablenet.tables.tabular import TabularEncoder
 from reliablenet.training.forward import chunk_rows
 from reliablenet.training.history import History
+from reliablenet.training.team import Team
 
 ENCODERS = {"PiecewiseEncoder": PiecewiseEncoder, "TabularEncoder": TabularEncoder}
 
@@ -34,12 +36,15 @@ class NetworkParts:
     history : History
     input_shape : tuple of int
         Shape of one encoded row.
+    team : Team or None
+        Who answers beside the network.
     """
 
     weights: Mapping[str, Tensor]
     encoder: TabularEncoder | None
     history: History
     input_shape: tuple[int, ...]
+    team: Team | None = None
 
     def shape(self) -> dict[str, Any]:
         """Return what the manifest says of the network."""
@@ -56,14 +61,15 @@ class NetworkParts:
         learned = None
         if self.encoder is not None:
             learned = to_plain({"encoder": type(self.encoder).__name__} | self.encoder.to_dict())
-        return {
+        members = {
             "weights.safetensors": bytes(save_tensors(state)),
             "preprocessing.json": json.dumps(learned, allow_nan=False).encode(),
             "history.json": self.history.to_json().encode(),
         }
+        return members if self.team is None else members | team_to_members(self.team)
 
     @classmethod
-    def from_members(cls, shape: dict[str, Any], members: Mapping[str, bytes]) -> Self:
+    def from_members(cls, shape: dict[str, Any], members: Mapping[str, bytes], path: Any) -> Self:
         """Read what `shape` and `to_members` wrote."""
         history = History.from_json(members["history.json"].decode())
         learned, encoder = json.loads(members["preprocessing.json"]), None
@@ -71,7 +77,8 @@ class NetworkParts:
             kind = learned.pop("encoder", "TabularEncoder")  # files of 0.1 knew one alone
             encoder = ENCODERS[kind].from_dict(learned)
         weights = load_tensors(members["weights.safetensors"])
-        return cls(weights, encoder, history, tuple(shape["input_shape"]))
+        team = team_from_members(members, path) if TEAM in members else None
+        return cls(weights, encoder, history, tuple(shape["input_shape"]), team)
 
 
 def network_setting(stored: Any, factory: Callable[[Any, int], nn.Module] | None) -> Any:

@@ -37,6 +37,7 @@ from reliablenet.modelfile.registry import (
     kind_of,
     known_names,
 )
+from reliablenet.modelfile.team import OWN_MEMBERS, TEAM
 from reliablenet.tables.source import Source
 
 CERTIFICATE, EVIDENCE, ESTIMATOR = "certificate.json", "evidence.safetensors", "estimator.skops"
@@ -48,7 +49,13 @@ NETWORK_MEMBERS = (*COMMON_MEMBERS, "weights.safetensors", "preprocessing.json",
 ESTIMATOR_MEMBERS = (*COMMON_MEMBERS, ESTIMATOR)
 MEMBERS = [
     (*members, *seen, *source)
-    for members in (NETWORK_MEMBERS, ESTIMATOR_MEMBERS, (*ESTIMATOR_MEMBERS, BESIDE))
+    for members in (
+        NETWORK_MEMBERS,
+        (*NETWORK_MEMBERS, TEAM),
+        (*NETWORK_MEMBERS, TEAM, OWN_MEMBERS),
+        ESTIMATOR_MEMBERS,
+        (*ESTIMATOR_MEMBERS, BESIDE),
+    )
     for seen in ((SEEN,), ())
     for source in ((SOURCE,), ())
 ]
@@ -188,7 +195,7 @@ def _restore(
             settings["network"] = network_setting(described["settings"]["network"], factory)
             model = find_class(described["class"], "network", path)(**settings)
             model._relearn(described)
-            model._restore_network(NetworkParts.from_members(manifest["network"], members))
+            model._restore_network(NetworkParts.from_members(manifest["network"], members, path))
         else:
             innermost = model is core
             model = find_class(described["class"], "rule", path)(model, **settings)
