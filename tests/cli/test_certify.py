@@ -30,6 +30,14 @@ def predictions(tmp_path_factory):
     return path, table
 
 
+BESIDE = ("breakdown", "sensitivity", "acts_at")  # the certificate, in the JSON of the command
+
+
+def certificate_in(text: str) -> dict[str, object]:
+    """Return the certificate alone in what the command printed."""
+    return {name: value for name, value in json.loads(text).items() if name not in BESIDE}
+
+
 def test_a_model_on_fresh_rows(trained, loans, call) -> None:
     result = call(
         "certify", loans / "model.rnet", loans / "fresh.csv", "--target", "default", "--json"
@@ -39,8 +47,8 @@ def test_a_model_on_fresh_rows(trained, loans, call) -> None:
     rows["member"] = rows["member"].astype("boolean")
     expected = model.certify(rows[model.feature_names_in_], rows["default"])
     found = json.loads(result.stdout)
-    parts = found.pop("breakdown")
-    assert found == expected.to_dict()
+    parts = found["breakdown"]
+    assert certificate_in(result.stdout) == expected.to_dict()
     borne = model.breakdown(rows[model.feature_names_in_], rows["default"])
     assert [part["errors"] for part in parts] == borne.to_frame()["errors"].tolist()
     assert result.exit_code == (0 if expected.certified else 3)
@@ -85,7 +93,7 @@ def test_predictions_of_any_model(predictions, call, how, threshold, suffix) -> 
         if threshold is None
         else rn.certify(proba, table["truth"], threshold, 0.1, 0.02, **given)
     )
-    assert json.loads(result.stdout) == expected.to_dict()
+    assert certificate_in(result.stdout) == expected.to_dict()
     assert expected.errors > 20
     assert result.exit_code == (0 if expected.certified else 3)
 
@@ -304,7 +312,7 @@ def test_predictions_of_groups_count_one_row_of_each(predictions, call, threshol
         if threshold is None
         else rn.certify(None, table["truth"], threshold, 0.1, **given)
     )
-    assert json.loads(result.stdout) == expected.to_dict()
+    assert certificate_in(result.stdout) == expected.to_dict()
     assert (expected.unit, expected.n) == ("group", 1000)
     text = call(*arguments, *columns).stdout
     assert "of all rows" not in text
@@ -321,7 +329,7 @@ def test_a_model_on_fresh_rows_of_groups(trained, loans, call) -> None:
     rows = table.assign(member=table["member"].astype("boolean"))[model.feature_names_in_]
     expected = model.certify(rows, table["default"], groups=table["person"])
     assert (expected.unit, expected.n) == ("group", 400)
-    found = json.loads(result.stdout)
+    found = certificate_in(result.stdout)
     # of the file all rows are marked, in memory those that were drawn
     assert found | {"provenance": None} == expected.to_dict() | {"provenance": None}
     assert "a row drawn at random from a new group" in call(*arguments, "--group", "person").stdout
@@ -390,9 +398,9 @@ def test_answers_that_are_right_or_wrong(answers, call, kind, threshold) -> None
         if threshold is None
         else rn.certify(**rows, threshold=-threshold)
     )
-    found = json.loads(call(*arguments, "--json").stdout)
-    acts_at = found.pop("acts_at")
-    assert found == expected.to_dict()
+    printed = call(*arguments, "--json").stdout
+    acts_at = json.loads(printed)["acts_at"]
+    assert certificate_in(printed) == expected.to_dict()
     assert expected.certified
     assert acts_at == {"column": names[1], "at_most": -expected.threshold}
     kept = table[table["entropy"] <= acts_at["at_most"]]
@@ -490,6 +498,32 @@ def test_a_promise_is_certified_as_in_memory(predictions, call, tmp_path, typed,
     assert found["rule"] == expected.to_dict()["rule"]
     assert found["promise"] == promise.to_dict()
     assert [p["errors"] for p in found["parts"]] == [p.errors for p in expected.parts]
+
+
+def test_predictions_tell_who_bears_the_mistakes(predictions, call, tmp_path, monkeypatch) -> None:
+    _, table = predictions
+    wrong = table["truth"] != table["answer"]
+    rng = np.random.default_rng(2)
+    side = np.where(wrong & (rng.random(len(table)) < 0.8), "left", rng.choice(["left", "right"], len(table)))  # fmt: skip
+    file = tmp_path / "p.csv"
+    table = table.assign(side=side, age=rng.integers(20, 80, len(table)), right=~wrong)
+    table.to_csv(file, index=False)
+    monkeypatch.setattr("reliablenet.tables.files.BATCH_ROWS", 700)
+    arguments = ("certify", "--predictions", file, "--label", "truth", "--predicted", "answer")
+    arguments += ("--score", "sure", "--alpha", "0.1")
+    shown = call(*arguments).stdout
+    assert re.search(r"  borne by  side = left: \d+ of [\d,]+ rows acted on wrongly", shown)
+    assert "(explored; no promise was made for parts)" in shown
+    found = json.loads(call(*arguments, "--json").stdout)
+    cells = {(cell["column"], cell["value"]): cell for cell in found["breakdown"]}
+    assert {column for column, _ in cells} == {"", "true class", "predicted class", "side", "age", "p_no", "p_yes"}  # fmt: skip
+    mine = (table["sure"] >= found["threshold"]) & (table["side"] == "left")
+    left = cells["side", "left"]
+    assert (left["n"], left["accepted"], left["errors"]) == ((side == "left").sum(), mine.sum(), (mine & wrong).sum())  # fmt: skip
+    assert left["jcw_low"] < left["jcw"] < left["jcw_high"]
+    assert left["clear"]
+    assert 0.0 < found["sensitivity"][""]["reach"]["total variation"] < 0.1
+    assert "breakdown" not in json.loads(call(*arguments, "--no-breakdown", "--json").stdout)
 
 
 @pytest.mark.parametrize(

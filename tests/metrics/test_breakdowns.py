@@ -171,3 +171,25 @@ def test_what_does_not_fit_is_refused(more, text) -> None:
     given = {"score": [1, 2], "correct": [1, 0], "accepted": [True, False]} | more
     with pytest.raises(InvalidDataError, match=text):
         breakdown(**given)
+
+
+def test_lists_in_a_column_are_told_apart_by_their_texts() -> None:
+    lists = [[1, 2], [1, 2], {"a": 1}, None]
+    cut = learn_cut(lists)
+    assert cut is not None
+    assert cut.names()[:2] == ["[1, 2]", "{'a': 1}"]
+    assert cut.places(lists).tolist() == [0, 0, 1, 3]
+
+
+def test_a_batch_with_too_many_labels_makes_them_a_quantity_in_all(monkeypatch) -> None:
+    monkeypatch.setattr("reliablenet.metrics.breakdowns.MOST_CLASSES", 3)
+
+    def batch(labels: int):
+        truth = np.arange(60) % labels
+        return breakdown(
+            score=np.ones(60), predicted=np.zeros(60, int), y=truth, accepted=np.ones(60, bool)
+        )
+
+    both = batch(2) + batch(6)
+    assert {cell.column for cell in both.cells} == {"predicted class"}
+    assert both.whole.errors == 30 + 50

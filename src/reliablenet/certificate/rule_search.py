@@ -26,7 +26,7 @@ from reliablenet.certificate.bounds import clopper_pearson_upper
 from reliablenet.certificate.groups import OneRowEach
 from reliablenet.certificate.judgement import Count
 from reliablenet.certificate.promise import plain_label
-from reliablenet.certificate.record import Provenance, Unit
+from reliablenet.certificate.record import Certificate, Provenance, Unit
 from reliablenet.certificate.rule import ALL, Rule, Thresholds, merge_tables
 from reliablenet.certificate.rule_certificate import RuleCertificate
 from reliablenet.certificate.rule_parts import make_parts
@@ -336,6 +336,13 @@ def _midway(excess: float, nearest: float, lowest: float) -> float:
         return math.inf
     middle = excess / 2 + nearest / 2
     return middle if middle > excess else nearest
+
+
+def accepted_by(certificate: Certificate | RuleCertificate, rows: ScoredRows) -> NDArray[np.bool_]:
+    """Tell which scored rows the rule of a certificate of either kind accepts."""
+    if isinstance(certificate, Certificate):
+        return np.asarray(rows.score >= certificate.threshold)
+    return accept_rows(certificate.rule, rows)
 
 
 def accept_rows(rule: Rule, rows: ScoredRows) -> NDArray[np.bool_]:

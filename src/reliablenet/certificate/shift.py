@@ -224,8 +224,15 @@ def sensitivities(certificate: Any) -> dict[str, Sensitivity]:
     {'': 0.0306}
     """
     parts = getattr(certificate, "parts", (certificate,))
-    cards = {part.name: sensitivity(part) for part in parts}
-    return {name: card for name, card in cards.items() if card is not None}
+    found: dict[str, Sensitivity] = {}
+    for place, part in enumerate(parts, 1):
+        card = sensitivity(part)
+        if card is not None:
+            # "yes" may be a true class and a predicted one
+            twice = part.name in found
+            name = f"{part.name} ({part.population}, part {place})" if twice else part.name
+            found[name] = card
+    return found
 
 
 def keep_by_weight(weights: Any, most: float, random_state: int = 0) -> NDArray[np.bool_]:

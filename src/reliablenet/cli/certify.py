@@ -70,6 +70,13 @@ def certify(
     budget: promises.Budget = None,
     costs: promises.Costs = None,
     common: promises.Common = False,
+    breakdown: Annotated[
+        bool,
+        typer.Option(
+            help="Count who bears the mistakes, by label and by every other column of PREDICTIONS: one more "
+            "look at the file."
+        ),
+    ] = True,
     as_json: options.AsJson = False,
 ) -> None:
     """Certify a fixed model on fresh rows, or the predictions of any model, read in batches.
@@ -93,6 +100,7 @@ def certify(
         bearing_lines,
         bearing_values,
         certificate_lines,
+        sensitivity_values,
         show,
         show_json,
     )
@@ -139,6 +147,8 @@ def certify(
                 found = certified_threshold_batches(file.read, *limits)
             else:
                 found = certify_batches(file.read(), file.threshold(threshold), *limits)
+            if breakdown and found.certified:
+                borne = file.breakdown(found)
         if promised is None and (correct or lower_is_better):  # else the certificate says it all
             side = "at_most" if lower_is_better else "at_least"
             extra["acts_at"] = {"column": score, side: file.threshold(found.threshold)}
@@ -168,11 +178,11 @@ def certify(
             fresh = FreshRows(fitted, path, target, group)
             found = fresh.certify(*limits)
         borne = fresh.breakdown
-        if borne is not None:
-            extra["breakdown"] = bearing_values(borne)
         subject = "the model"
     if as_json:
-        show_json(found.to_dict() | extra)
+        if borne is not None:
+            extra["breakdown"] = bearing_values(borne)
+        show_json(found.to_dict() | extra | {"sensitivity": sensitivity_values(found)})
     else:
         lines = certificate_lines(found, acts_at=acts_at) | bearing_lines(borne)
         if model is not None and not found.certified:

@@ -8,9 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from reliablenet.certificate.promise_wording import promise_text
-from reliablenet.certificate.shift import sensitivities
 from reliablenet.certificate.shift_wording import survival
-from reliablenet.cli.printing import bearing_lines, bearing_values, certificate_lines
+from reliablenet.cli.printing import (
+    bearing_lines,
+    bearing_values,
+    certificate_lines,
+    sensitivity_values,
+)
 from reliablenet.datasets.sources import sha256_of
 from reliablenet.methods.layers import find_encoder, layers
 
@@ -48,9 +52,7 @@ def contents_of(model: Any, path: Path) -> dict[str, Any]:
         else promise_text(model.promise, model.certificate_.tolerance),
         "certificate": model.certificate_.to_dict(),
         "breakdown": bearing_values(model.breakdown_),
-        "sensitivity": {
-            name: card.to_dict() for name, card in sensitivities(model.certificate_).items()
-        },
+        "sensitivity": sensitivity_values(model.certificate_),
         "chain": [
             {"certificate": link.certificate, "reason": link.reason, "date": link.date or None}
             for link in getattr(model, "chain_", ())

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -14,11 +14,17 @@ from numpy.typing import NDArray
 
 from reliablenet._checks import check_finite
 from reliablenet.certificate.labels import find_places, refuse_other_spelling
+from reliablenet.certificate.rule_search import accepted_by
 from reliablenet.certificate.scored import ScoredRows, check_proba, proba_rows
 from reliablenet.certificate.wording import threshold_text
 from reliablenet.errors import InvalidDataError
-from reliablenet.tables.files import read_batches
+from reliablenet.metrics.breakdowns import Breakdown, count_cells
+from reliablenet.metrics.cells import MOST_COLUMNS, learn_cuts
+from reliablenet.tables.files import column_names, read_batches
 from reliablenet.tables.target import group_names, label_texts, true_labels, verdicts
+
+if TYPE_CHECKING:
+    from reliablenet.certificate import Certificate, RuleCertificate
 
 
 @dataclass(frozen=True)
@@ -65,14 +71,42 @@ class Predictions:
 
     def read(self) -> Iterator[ScoredRows]:
         """Yield scores and verdicts, batch by batch, anew whenever it is called."""
-        found = self._answered() if self.correct else self._predicted()
-        for frame, rows in found:
+        for _, rows in self._rows():
+            yield rows
+
+    def breakdown(self, certificate: Certificate | RuleCertificate) -> Breakdown | None:
+        """Count who bears the mistakes of a certified rule: by label and by every other column of the file.
+
+        The first batch says how columns are cut. None where one row of each group counts, or too many
+        columns are there.
+        """
+        used = {self.label, self.predicted, self.score, self.correct, *self.proba}
+        others = [name for name in column_names(self.path) if name not in used]
+        if self.group or len(others) > MOST_COLUMNS:
+            return None
+        classes, cuts = self.classes(), None
+        found: Breakdown | None = None
+        for frame, rows in self._rows(others):
+            if cuts is None:
+                cuts = {
+                    name: cut
+                    for name, cut in learn_cuts(frame[others]).items()
+                    if not _is_verdict(cut.places(frame[name]), rows.wrong)
+                }
+            accepted = accepted_by(certificate, rows)
+            part = count_cells(rows, accepted, frame[others], cuts, classes=classes)
+            found = part if found is None else found + part
+        return found
+
+    def _rows(self, also: Sequence[str] = ()) -> Iterator[tuple[pd.DataFrame, ScoredRows]]:
+        """Yield batches of the file, with those columns as well, and what they say."""
+        for frame, rows in self._answered(also) if self.correct else self._predicted(also):
             more: dict[str, Any] = {}
             if self.group:
                 more["group"] = group_names(frame[self.group], self.group)
             if self.by:
                 more["by"] = {name: group_names(frame[name], name) for name in self.by}
-            yield replace(rows, **more) if more else rows
+            yield frame, replace(rows, **more) if more else rows
 
     def classes(self) -> list[Any] | None:
         """Return the labels of the probability columns, in their order; None if there are none."""
@@ -88,17 +122,18 @@ class Predictions:
         """A score at which every row is acted on."""
         return 0.0 if self.proba else -math.inf
 
-    def _answered(self) -> Iterator[tuple[pd.DataFrame, ScoredRows]]:
-        for frame in self._frames([self.correct, self.score], {self.correct, self.group, *self.by}):
+    def _answered(self, also: Sequence[str]) -> Iterator[tuple[pd.DataFrame, ScoredRows]]:
+        texts = {self.correct, self.group, *self.by}
+        for frame in self._frames([self.correct, self.score, *also], texts):
             right = verdicts(frame[self.correct], self.correct)
             yield frame, ScoredRows(self._scores(frame), ~right, -math.inf)
 
-    def _predicted(self) -> Iterator[tuple[pd.DataFrame, ScoredRows]]:
+    def _predicted(self, also: Sequence[str]) -> Iterator[tuple[pd.DataFrame, ScoredRows]]:
         answers = list(self.proba) or [self.predicted, self.score]
         classes: NDArray[Any] | None = None
         true, said = set[str](), set[str]()  # in the end, lest a slip in spelling be a class
         texts = {self.label, self.predicted, self.group, *self.by}
-        for frame in self._frames([self.label, *answers], texts):
+        for frame in self._frames([self.label, *answers, *also], texts):
             labels = true_labels(frame[self.label], self.label)
             if not self.proba:
                 predicted = label_texts(frame[self.predicted])
@@ -165,6 +200,12 @@ def name_classes(columns: Sequence[str], labels: Sequence[str], target: str) -> 
         f"The labels in {target!r}, such as {list(labels)[:5]}, are neither the names nor the "
         f"numbers of the probability columns {list(columns)}. Name the columns after the classes."
     )
+
+
+def _is_verdict(places: NDArray[np.intp], wrong: NDArray[np.bool_]) -> bool:
+    """Tell whether the cells of a column say no more than which answers are wrong."""
+    size, mistakes = np.bincount(places), np.bincount(places, weights=wrong)
+    return bool(wrong.any() and np.all((mistakes == 0) | (mistakes == size)))
 
 
 def _numbers(values: pd.Series[Any], column: str) -> NDArray[np.float64]:

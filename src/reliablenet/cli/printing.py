@@ -57,6 +57,13 @@ def bearing_values(breakdown: Breakdown) -> list[dict[str, Any]]:
     return [_plain(dict(row)) for row in frame.to_dict("records")]
 
 
+def sensitivity_values(certificate: Certificate | RuleCertificate) -> dict[str, Any]:
+    """Return how far the source of each granted part may move before alpha is reached, by its name."""
+    from reliablenet.certificate.shift import sensitivities
+
+    return {name: card.to_dict() for name, card in sensitivities(certificate).items()}
+
+
 def show(sentence: str, lines: Mapping[str, str]) -> None:
     """Print a sentence and named lines under it."""
     typer.echo(sentence)

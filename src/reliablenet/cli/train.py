@@ -73,6 +73,7 @@ def train(
         bearing_lines,
         bearing_values,
         certificate_lines,
+        sensitivity_values,
         show,
         show_json,
     )
@@ -111,7 +112,7 @@ def train(
     lines["next"] = f"reliablenet predict {out} NEW-ROWS.csv --out decisions.csv"
     if as_json:
         values = {"acts": acts, "certificate": found.to_dict(), "breakdown": bearing_values(borne)}
-        show_json(values | lines)
+        show_json(values | {"sensitivity": sensitivity_values(found)} | lines)
     else:
         show(verdict(found, "the model", acts=acts), lines)
     if not found.certified:

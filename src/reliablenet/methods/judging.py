@@ -13,7 +13,6 @@ from reliablenet.certificate import Certificate, Promise, RuleCertificate
 from reliablenet.certificate.judgement import judge
 from reliablenet.certificate.record import Provenance, Unit
 from reliablenet.certificate.rule_certify import judge_rule
-from reliablenet.certificate.rule_search import accept_rows
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.metrics.paired import (
     RESAMPLES,
@@ -69,14 +68,6 @@ class Judging:
             unit=unit,
             provenance=provenance,
         )
-
-    def accepted(
-        self, rows: ScoredRows, certificate: Certificate | RuleCertificate
-    ) -> NDArray[np.bool_]:
-        """Tell which rows the certified rule accepts."""
-        if isinstance(certificate, RuleCertificate):
-            return accept_rows(certificate.rule, rows)
-        return rows.score >= certificate.threshold
 
     def resample(
         self, methods: Sequence[Judged], rho: float, resamples: int, random: np.random.RandomState

@@ -13,6 +13,7 @@ from reliablenet.certificate import Certificate, RuleCertificate
 from reliablenet.certificate.promise import plain_label
 from reliablenet.certificate.record import Unit
 from reliablenet.certificate.rule_certify import read_certificate
+from reliablenet.certificate.rule_search import accepted_by
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.errors import InvalidDataError
 from reliablenet.methods.judging import Judged, Judging, worth
@@ -76,7 +77,7 @@ class MethodResult:
     ) -> MethodResult:
         """Return what scored rows say about a method; the fields that they do not tell come beside."""
         found, rows = judging.certificate(method, rho, unit), method.rows
-        accepted = judging.accepted(rows, found)
+        accepted = accepted_by(found, rows)
         return cls(
             name=name,
             certificate=found,

@@ -191,8 +191,10 @@ class Breakdown:
         """Return the counts of two batches of rows that were cut alike."""
         if (self.cuts, self.level) != (other.cuts, other.level):
             raise InvalidDataError("Breakdowns can be added only if their columns were cut alike.")
+        # labels of which one batch has too many are a quantity in both
+        both = {cell.column for cell in self.cells} & {cell.column for cell in other.cells}
         counts: dict[tuple[str, str], NDArray[np.int64]] = {}
-        for cell in [*self.cells, *other.cells]:
+        for cell in [c for c in (*self.cells, *other.cells) if c.column in both]:
             key, found = (cell.column, cell.value), [cell.n, cell.accepted, cell.errors]
             counts[key] = counts.get(key, np.zeros(3, np.int64)) + found
         order = {name: place for place, name in enumerate(dict.fromkeys(c for c, _ in counts))}

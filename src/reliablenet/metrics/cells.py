@@ -6,7 +6,7 @@ cells, and so that cells do not depend on the rows that are counted in them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any, Literal, get_args
@@ -77,7 +77,7 @@ class Cut:
 
     def places(self, column: Any) -> NDArray[np.intp]:
         """Return the place of each value's cell among the names."""
-        values = pd.Series(as_column(column))
+        values = _series(column)
         last = len(self.names()) - 1
         if self.kind == "number":
             numbers = pd.to_numeric(values, errors="coerce").to_numpy(float, na_value=np.nan)
@@ -110,7 +110,7 @@ def learn_cut(column: Any) -> Cut | None:
     >>> learn_cut(["2024-01-31", "2024-05-01", "2024-06-30"]).values
     ('2024 Q1', '2024 Q2')
     """
-    values = pd.Series(as_column(column))
+    values = _series(column)
     if values.isna().all():
         return None
     if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
@@ -179,6 +179,14 @@ def as_column(column: Any) -> Any:
             f"A column to break down by must be a vector; got shape {values.shape}."
         )
     return values
+
+
+def _series(column: Any) -> pd.Series[Any]:
+    """Return a column as a series of values that can be told apart: lists, as JSON has them, as texts."""
+    values = pd.Series(as_column(column))
+    if not pd.api.types.is_object_dtype(values):
+        return values
+    return values.map(lambda value: value if isinstance(value, Hashable) else str(value))
 
 
 def _of_values(kind: Kind, texts: pd.Series[Any]) -> Cut | None:
