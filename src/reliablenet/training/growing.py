@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 
 from reliablenet.errors import InvalidDataError
 from reliablenet.training.trees import FINE, Trees, in_units
@@ -26,11 +26,12 @@ LEARNING_RATE, FASTEST = 0.06, 0.2
 MOST_ROUNDS, MOST_TREES, LEAST_ROUNDS = 300, 1200, 20  # with many classes fewer and faster rounds
 PATIENCE = 10
 COLUMN_SHARE = 0.5
-# Of a forest.
-FOREST_TREES = 100
-ROWS_OF_A_TREE = 5000  # drawn for each, so that a model does not grow with its table
-ROWS_OF_A_LEAF = 3
-FOREST_DEPTH = 24
+# Of a forest: extremely random trees, grown until a leaf has one class.
+FOREST_TREES = 50
+ROWS_OF_A_TREE = (
+    8000  # drawn for each if there are more, so that a model does not grow with its table
+)
+FOREST_DEPTH = 40
 FOREST_DIGITS = 14  # of a share of rows in a leaf, in twos
 
 
@@ -148,12 +149,13 @@ def grow_boosting(
 
 
 def grow_forest(X: Matrix, y: Labels, seed: int, *, weight: RowWeights = None) -> Grown:
-    """Return a random forest; rows, classes and weights as for `grow_boosting`."""
-    model = RandomForestClassifier(
+    """Return a forest of extremely random trees; rows, classes and weights as for `grow_boosting`."""
+    many = len(y) > ROWS_OF_A_TREE
+    model = ExtraTreesClassifier(
         FOREST_TREES,
         max_depth=FOREST_DEPTH,
-        min_samples_leaf=ROWS_OF_A_LEAF,
-        max_samples=min(1.0, ROWS_OF_A_TREE / len(y)),
+        bootstrap=many,
+        max_samples=ROWS_OF_A_TREE if many else None,
         random_state=seed,
     )
     model.fit(X, y, sample_weight=weight)
