@@ -122,7 +122,7 @@ def test_with_units_one_row_of_each_counts():
     [
         (lambda: certified_rule(EASY, TRUTH, 0.05), "`promise` of certified_rule must be a Promise; got 0.05. Did you mean Promise.overall(...)?"),
         (lambda: certified_rule(EASY, TRUTH, Promise.by_class({2: 0.1})), "`alpha` of Promise.by_class names [2], which is no class of the model; its classes are [0, 1]."),
-        (lambda: certified_rule(EASY, TRUTH, Promise.cost(np.eye(3), 0.1)), "`matrix` of Promise.cost must have a row and a column for each class of the model, [0, 1]; got 3 for [0, 1]."),
+        (lambda: certified_rule(EASY, TRUTH, Promise.cost(np.eye(3), 0.1)), "`matrix` of Promise.cost must have a row and a column for each class of the model, [0, 1]; got 3 rows."),
         (lambda: certified_rule(EASY, TRUTH, Promise.by_group(0.1)), "`by` of certified_rule must give the group of each row (group); got None."),
         (lambda: certified_rule(EASY, TRUTH, Promise.by_group(0.1), by=["A"]), "`by` of certified_rule must give one group for each of the 200 rows; got shape (1,) for 'group'."),
         (lambda: certified_rule(EASY, TRUTH, Promise.by_group(0.1, by=["a", "b"]), by=TRUTH), "`by` of certified_rule must hold the columns ['a', 'b'], as a mapping or a data frame; got a ndarray."),

@@ -513,7 +513,7 @@ def test_predictions_tell_who_bears_the_mistakes(predictions, call, tmp_path, mo
     arguments += ("--score", "sure", "--alpha", "0.1")
     shown = call(*arguments).stdout
     assert re.search(r"  borne by  side = left: \d+ of [\d,]+ rows acted on wrongly", shown)
-    assert "(explored; no promise was made for parts)" in shown
+    assert "(explored; promised is only what the certificate names)" in shown
     found = json.loads(call(*arguments, "--json").stdout)
     cells = {(cell["column"], cell["value"]): cell for cell in found["breakdown"]}
     assert {column for column, _ in cells} == {"", "true class", "predicted class", "side", "age", "p_no", "p_yes"}  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from reliablenet.certificate.promise import Promise
-from reliablenet.cli.promises import make_promise, spell_labels
+from reliablenet.cli.promises import make_promise, refuse_target, spell_labels
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 
@@ -57,11 +57,13 @@ def test_options_make_a_promise(typed: dict[str, object], made: Promise | None) 
         ),
         ({"budget": ["0.1"]}, "--budget without a label is for --costs; .* use --alpha 0.1"),
         ({"names": ["by-class"], "budget": ["A=0.1", "A=0.2"]}, "--budget names 'A' twice"),
+        ({"names": ["by-class"], "budget": ["yes"]}, "--budget needs LABEL=NUMBER, .*; got 'yes'"),
+        ({"names": ["among-accepted"], "by": "race"}, "--promise among-accepted with --by needs --common"),
         ({"budget": ["1", "2"]}, "two budgets without a label"),
         ({"names": ["cost"], "budget": ["4"]}, "--promise cost needs --costs FILE"),
         ({"costs": Path("costs.csv")}, "and --budget with the mean cost"),
     ],
-)
+)  # fmt: skip
 def test_options_that_do_not_fit_are_refused(typed: dict[str, object], message: str) -> None:
     with pytest.raises(typer.BadParameter, match=message):
         make_promise(0.05, **typed)  # type: ignore[arg-type]
@@ -80,21 +82,50 @@ def test_costs_come_from_a_table_whatever_its_order(tmp_path: Path) -> None:
     assert make_promise(0.05, ["cost=4"], costs=file) == made
 
 
-def test_a_table_of_costs_must_be_square(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("truth,yes,no\nno,100,0\n", "must have a row for each true label"),
+        ("truth,no\nno,0\n", r"a row and a column for each class, two at least; it has \['no'\]"),
+        ("truth,no,yes\nno,0,\nyes,5,0\n", "no cost where the truth is 'no' and the prediction 'yes'"),
+    ],
+)  # fmt: skip
+def test_a_table_of_costs_must_be_square_and_full(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "costs.csv"
-    file.write_text("truth,yes,no\nno,100,0\n")
-    with pytest.raises(InvalidDataError, match=r"costs\.csv must have a row for each true label"):
+    file.write_text(text)
+    with pytest.raises(InvalidDataError, match=rf"costs\.csv .*{message}"):
         make_promise(0.05, costs=file, budget=["4"])
+
+
+@pytest.mark.parametrize(
+    ("promise", "message"),
+    [
+        (Promise.by_class({"Yes": 0.1}), "--budget names 'Yes', which is no class. Did you mean 'yes'"),
+        (Promise.by_predicted({"?": 0.1}), r"which is no class. There are \['no', 'yes'\]"),
+        (Promise.by_group({"soth": 0.1}, by="region"), "no group of 'region'. Did you mean 'south'"),
+    ],
+)  # fmt: skip
+def test_a_budget_for_a_label_that_is_not_there_is_refused(promise: Promise, message: str) -> None:
+    with pytest.raises(typer.BadParameter, match=message):
+        spell_labels(promise, ["no", "yes"], {"region": ["north", "south"]})
+
+
+def test_groups_that_are_the_truth_cannot_have_thresholds() -> None:
+    with pytest.raises(
+        typer.BadParameter, match=r"--by names the target 'late'.* --promise by-class"
+    ):
+        refuse_target(Promise.by_group(0.1, by=["site", "late"]), "late")
+    refuse_target(Promise.by_group(0.1, by="late", common=True), "late")
 
 
 def test_labels_are_spelled_as_in_the_table() -> None:
     promise = Promise.all_of(
-        Promise.by_class({"1": 0.01, "True": 0.1}),
+        Promise.by_class({"1": 0.01, "0": 0.1}),
         Promise.by_group({"2": 0.1}, by="site"),
         Promise.cost([[0, 1], [2, 0]], 0.5, classes=["0", "1"]),
     )
     spelled = spell_labels(promise, classes=[0, 1], groups={"site": [2.0, 3.0]})
     by_class, by_group, cost = spelled.parts
-    assert by_class.alpha == {1: 0.01, "True": 0.1}
+    assert by_class.alpha == {1: 0.01, 0: 0.1}
     assert by_group.alpha == {2.0: 0.1}
     assert cost.classes == (0, 1)

@@ -24,7 +24,7 @@ def test_train_prints_verdict_reason_files_and_the_next_command(trained, loans) 
     borne = [line for line in lines if line.startswith(("  borne by  ", "  and by    "))]
     said = model.breakdown_.summary(2)
     assert [
-        line[12:].removesuffix(" (explored; no promise was made for parts)") for line in borne
+        line[12:].removesuffix(" (explored; promised is only what the certificate names)") for line in borne
     ] == (said if model.breakdown_.is_clear_anywhere else [])
     assert lines[-3:-1] == [f"  model     {loans}/model.rnet", f"  report    {loans}/page.html"]
     assert lines[-1].startswith(f"  next      reliablenet predict {loans}/model.rnet ")

@@ -63,13 +63,29 @@ def test_inspect_names_the_promise(trained, folder: Path, call) -> None:
 
 def test_predict_reads_the_group_column(trained, folder: Path, call, tmp_path: Path) -> None:
     out = tmp_path / "d.csv"
-    assert call("predict", folder / "m.rnet", folder / "fresh.csv", "--out", out).exit_code == 0
+    said = call("predict", folder / "m.rnet", folder / "fresh.csv", "--out", out)
+    assert said.exit_code == 0
     fresh, made = pd.read_csv(folder / "fresh.csv"), pd.read_csv(out)
     assert not made.accepted[fresh.site == 30].any()
     assert made.accepted[fresh.site == 1].mean() > made.accepted[fresh.site == 2].mean() > 0
     model = rn.load(folder / "m.rnet")
     ours = model.decide(fresh[["a", "b"]], by=fresh.site.astype(str))
     assert ours.accepted.tolist() == made.accepted.tolist()
+    rare = (fresh.site == 30).sum()
+    assert f"rows whose group has no certificate are deferred: 30 ({rare})." in said.stderr
+
+
+def test_predict_counts_groups_that_are_new_or_missing(
+    trained, folder: Path, call, tmp_path: Path
+) -> None:
+    table = pd.read_csv(folder / "fresh.csv").head(20).astype({"site": object})
+    table["site"] = ["7"] * 3 + [None] * 2 + ["1"] * 15
+    table.to_csv(tmp_path / "new.csv", index=False)
+    said = call(
+        "predict", folder / "m.rnet", tmp_path / "new.csv", "--out", tmp_path / "d.csv", "--json"
+    )
+    assert json.loads(said.stdout)["without_certificate"] == {"7": 3, "missing": 2}
+    assert not pd.read_csv(tmp_path / "d.csv").accepted[:5].any()
 
 
 def test_predict_without_the_group_column_says_which(

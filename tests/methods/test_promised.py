@@ -245,3 +245,16 @@ def test_a_learned_path_heeds_groups_that_share_a_threshold(given: bool, tmp_pat
     assert model.certificate_.certified
     assert [part.name for part in model.certificate_.parts[1:]] == ["group=calm", "group=rough"]
     assert rn.load(model.save(tmp_path / "m.rnet")).certificate_ == model.certificate_
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [Promise.by_class({"Yes": 0.1}), Promise.by_predicted({"maybe": 0.1}), Promise.cost(np.eye(3), 0.1)],
+)  # fmt: skip
+def test_classes_that_are_not_there_are_refused_before_training(promise: Promise) -> None:
+    class Untrained(LogisticRegression):
+        def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+            raise AssertionError("trained")
+
+    with pytest.raises(InvalidParameterError, match=r"class of the model.*\['no', 'yes'\]"):
+        rn.CertifiedThreshold(Untrained(), promise=promise).fit(TABLE[NUMBERS], LABELS)

@@ -170,6 +170,30 @@ class Rule:
             accepted &= table.accept(values, labels)
         return accepted
 
+    def without_threshold(self, by: Mapping[str, NDArray[Any]]) -> dict[Label | None, int]:
+        """Count the rows of groups that the rule always defers, by group; None where it is missing.
+
+        Examples
+        --------
+        >>> import math
+        >>> import numpy as np
+        >>> from reliablenet.certificate.rule import Rule, Thresholds
+        >>> rule = Rule((Thresholds(("ward",), {"A": 0.9, "B": math.inf}),))
+        >>> rule.without_threshold({"ward": np.array(["A", "B", "C", None], object)})
+        {'B': 1, 'C': 1, None: 1}
+        """
+        found: dict[Label | None, int] = {}
+        for table in self.tables:
+            if not set(table.key) <= set(by):
+                continue
+            codes, names = factorize(crossed(by, table.key))
+            labels = [*map(plain_label, names), None]  # what is missing has the code -1
+            counts = np.bincount(codes % len(labels), minlength=len(labels))
+            for label, count in zip(labels, counts, strict=True):
+                if count and (label is None or table.values.get(label, math.inf) == math.inf):
+                    found[label] = found.get(label, 0) + int(count)
+        return found
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain types; infinite thresholds as text."""
         tables = [

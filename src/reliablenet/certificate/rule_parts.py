@@ -46,7 +46,7 @@ def make_parts(search: Search, rule: Rule) -> tuple[list[Certificate], dict[str,
                 deferred[deferred_name(tally.promise, label)] = "the rule defers it"
             elif threshold == math.inf and separate:
                 few = largest_certifiable_errors(n, alpha, level) < 0
-                why = f"{n} rows are too few" if few else "too many mistakes"
+                why = f"too few rows: {n:,}" if few else "too many mistakes"
                 deferred[deferred_name(tally.promise, label)] = why
             # rows of a true class are acted on where they are predicted right: no mistake is possible
             if threshold < math.inf or not tally.accepted[code]:

@@ -66,9 +66,10 @@ class Tally:
         if promise.kind == "cost" and self.classes is not None:
             names = self.classes if promise.classes is None else list(promise.classes)
             if len(table) != len(self.classes) or set(names) != set(self.classes):
+                got = f"{len(table)} rows" if promise.classes is None else f"those of {names}"
                 raise InvalidParameterError(
                     f"`matrix` of Promise.cost must have a row and a column for each class of the "
-                    f"model, {self.classes}; got {len(table)} for {names}."
+                    f"model, {self.classes}; got {got}."
                 )
             order = [names.index(label) for label in self.classes]
             self._costs = table[np.ix_(order, order)]

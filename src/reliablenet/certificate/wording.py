@@ -173,7 +173,7 @@ def remedy(certificate: Certificate, share: float = 1.0, allowed: Certificate | 
         in_all = ""
         if share < 1.0 and isinstance(needed := _needed(c), int):
             in_all = f", about {_count(math.ceil(needed / share), c.unit)} in all"
-        return f"{missing} to certify on{in_all}"
+        return f"{missing}{_whom(c)} to certify on{in_all}"
     if c.threshold == math.inf:
         return (
             "a model that is rarely wrong where it is sure: more training rows, or another method"
@@ -182,7 +182,7 @@ def remedy(certificate: Certificate, share: float = 1.0, allowed: Certificate | 
         return "a higher threshold or a better model, certified on fresh rows"
     rows = rows_needed(c.alpha, c.rho, expected_jcw=c.jcw)
     return (
-        f"about {_count(rows, f'fresh {c.unit}')} to certify on, if the rule goes on acting {wrongly(c.tolerance)} "
+        f"about {_count(rows, f'fresh {c.unit}')}{_whom(c)} to certify on, if the rule goes on acting {wrongly(c.tolerance)} "
         f"on {percent(c.jcw)} of them"
     )
 

@@ -61,7 +61,7 @@ def compare(
         check_columns(options.names(by), features.columns.tolist(), path.name)
     promised = promises.make_promise(alpha, promise, by, budget, costs, common)
     if promised is not None:
-        groups_by = {name: features[name].unique() for name in promised.columns}
+        groups_by = {name: features[name].dropna().unique() for name in promised.columns}
         promised = promises.spell_labels(promised, np.unique(labels).tolist(), groups_by)
     comparison = rn.compare(
         features,

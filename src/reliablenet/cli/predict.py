@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from reliablenet.cli import options
 from reliablenet.cli.running import note
+
+SHOWN = 8  # groups that a note names
 
 
 def predict(
@@ -44,10 +47,11 @@ def predict(
         raise typer.BadParameter("--json needs standard output for itself: give --out a file.")
     fitted = load_model(model)
     rows = accepted = 0
+    strangers: Counter[Any] = Counter()
     batches: list[Oddities | None] = []
     target = nullcontext(sys.stdout.buffer) if piped else open_atomically(out)
     with local_file(data) as path, target as file:
-        for decisions in decide_batches(fitted, path, defer_odd, allow_missing or ()):
+        for decisions in decide_batches(fitted, path, defer_odd, allow_missing or (), strangers):
             batches.append(decisions.oddities)
             frame = decisions.to_frame()
             if defer_odd:
@@ -59,11 +63,19 @@ def predict(
     odd = Oddities.joined(batches)
     summary = {"rows": rows, "accepted": accepted, "deferred": rows - accepted, "out": str(out)}
     summary |= {"oddities": odd.to_dict(), "odd_deferred": defer_odd}
+    groups = {"missing" if k is None else str(k): count for k, count in strangers.items()}
+    summary["without_certificate"] = groups
     if as_json:
         show_json(summary)
         return
     if fitted.threshold_ == float("inf"):
         note(f"the model has no certificate and defers every row: {fitted.certificate_.reason}.")
+    elif strangers:
+        commonest = Counter(groups).most_common(SHOWN)
+        counted = ", ".join(f"{name} ({count:,})" for name, count in commonest)
+        more = len(groups) - len(commonest)
+        counted += f" and {more:,} more groups" if more else ""
+        note(f"rows whose group has no certificate are deferred: {counted}.")
     if odd:
         note(str(odd) + "\n  None of the odd rows is acted on." * defer_odd)
     elif defer_odd and not odd.profiled:

@@ -21,7 +21,13 @@ from reliablenet.errors import InvalidDataError
 from reliablenet.metrics.breakdowns import Breakdown, count_cells
 from reliablenet.metrics.cells import MOST_COLUMNS, learn_cuts
 from reliablenet.tables.files import column_names, read_batches
-from reliablenet.tables.target import group_names, label_texts, true_labels, verdicts
+from reliablenet.tables.target import (
+    group_names,
+    label_texts,
+    promised_groups,
+    true_labels,
+    verdicts,
+)
 
 if TYPE_CHECKING:
     from reliablenet.certificate import Certificate, RuleCertificate
@@ -105,7 +111,7 @@ class Predictions:
             if self.group:
                 more["group"] = group_names(frame[self.group], self.group)
             if self.by:
-                more["by"] = {name: group_names(frame[name], name) for name in self.by}
+                more["by"] = {name: promised_groups(frame[name], name) for name in self.by}
             yield frame, replace(rows, **more) if more else rows
 
     def classes(self) -> list[Any] | None:

@@ -47,7 +47,7 @@ def bearing_lines(breakdown: Breakdown | None) -> dict[str, str]:
         return {}
     names = ("borne by", "and by")
     lines = dict(zip(names, breakdown.summary(len(names)), strict=False))
-    lines[list(lines)[-1]] += " (explored; no promise was made for parts)"
+    lines[list(lines)[-1]] += " (explored; promised is only what the certificate names)"
     return lines
 
 

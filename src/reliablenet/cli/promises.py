@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -149,6 +150,9 @@ def spell_labels(
         only = part.by[0] if len(part.by) == 1 else ""
         known = spelled((groups or {}).get(only, ()) if part.kind == "by_group" else classes)
         if isinstance(part.alpha, dict):
+            if known:
+                what = f"group of {only!r}" if part.kind == "by_group" else "class"
+                _check_labels([str(label) for label in part.alpha], list(known), what)
             part = replace(part, alpha={known.get(str(k), k): v for k, v in part.alpha.items()})
         if part.classes is not None:
             part = replace(part, classes=tuple(known.get(str(k), k) for k in part.classes))
@@ -157,6 +161,25 @@ def spell_labels(
     if promise.parts:
         return replace(promise, parts=tuple(map(changed, promise.parts)))
     return changed(promise)
+
+
+def refuse_target(promise: Promise, target: str) -> None:
+    """Raise if thresholds of their own depend on the truth, which nobody knows when a row is decided."""
+    for part in promise.simple():
+        if target in part.by and not part.common:
+            raise typer.BadParameter(
+                f"--by names the target {target!r}, which is not known when a row is decided. For a budget in "
+                "each true class use --promise by-class."
+            )
+
+
+def _check_labels(names: list[str], known: list[str], what: str) -> None:
+    """Raise if a budget is given to a label that the table does not have."""
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"Did you mean {near[0]!r}?" if near else f"There are {sorted(known)[:20]}."
+            raise typer.BadParameter(f"--budget names {name!r}, which is no {what}. {hint}")
 
 
 def _kind_and_budget(text: str) -> tuple[str, float | None]:
@@ -175,7 +198,7 @@ def _budgets(texts: Sequence[str]) -> tuple[dict[str, float], float | None]:
     plain = None
     for text in texts:
         label, equals, budget = text.rpartition("=")
-        value = _number(budget, "--budget")
+        value = _number(budget, "--budget", "LABEL=NUMBER, or for costs a NUMBER alone")
         if not equals:
             if plain is not None:
                 raise typer.BadParameter("--budget gives two budgets without a label.")
@@ -188,13 +211,13 @@ def _budgets(texts: Sequence[str]) -> tuple[dict[str, float], float | None]:
     return labels, plain
 
 
-def _number(text: str, option: str) -> float:
+def _number(text: str, option: str, expected: str = "a number as its budget") -> float:
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise typer.BadParameter(f"{option} needs a number as its budget; got {text!r}.")
+        raise typer.BadParameter(f"{option} needs {expected}; got {text!r}.")
     return value
 
 
@@ -212,6 +235,11 @@ def _check_fit(
         raise typer.BadParameter("--promise by-group needs --by COLUMN.")
     if common and "by-group" not in asked:
         raise typer.BadParameter("--common needs --by COLUMN: it is about thresholds of groups.")
+    if {"among-accepted", "by-group"} <= set(asked) and not common:
+        raise typer.BadParameter(
+            "--promise among-accepted with --by needs --common: were the rows of one group deferred by "
+            "themselves, the share of mistakes among all rows acted on would be another."
+        )
     if labels and len(with_labels) != 1:
         raise typer.BadParameter(
             "--budget LABEL=BUDGET needs one of --promise by-class, --promise by-predicted and --by "
@@ -245,6 +273,17 @@ def _cost_promise(path: Path | None, budget: float | None) -> Promise:
         raise InvalidDataError(
             f"{path.name} must have a row for each true label, named in its first column, and a column for "
             f"each predicted one; its rows are {truth} and its columns {predicted}."
+        )
+    if len(predicted) < 2:
+        raise InvalidDataError(
+            f"{path.name} must have a row and a column for each class, two at least; it has {predicted}."
+        )
+    gaps = table.iloc[:, 1:].isna().to_numpy()
+    if gaps.any():
+        row, column = (int(places[0]) for places in gaps.nonzero())
+        raise InvalidDataError(
+            f"{path.name} has no cost where the truth is {truth[row]!r} and the prediction "
+            f"{predicted[column]!r}. A right answer may cost 0."
         )
     costs = table.iloc[:, 1:].set_axis(predicted, axis=1).set_axis(truth, axis=0)
     return Promise.cost(costs.loc[predicted].to_numpy(), budget, classes=predicted)

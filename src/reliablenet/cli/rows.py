@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -84,12 +85,21 @@ def feature_batches(
 
 
 def decide_batches(
-    model: Any, path: Path, defer_odd: bool = False, allow_missing: Collection[str] = ()
+    model: Any,
+    path: Path,
+    defer_odd: bool = False,
+    allow_missing: Collection[str] = (),
+    deferred: Counter[Any] | None = None,
 ) -> Iterator[Decisions]:
-    """Yield what is decided, batch by batch; the table has the groups that the rule needs."""
+    """Yield what is decided, batch by batch; the table has the groups that the rule needs.
+
+    Rows of groups that have no certificate are counted in ``deferred``, by group.
+    """
     columns = model.rule_.columns
     for X, more in feature_batches(model, path, by=columns):
         by = rule_groups(model, more) if columns else None
+        if by and deferred is not None:
+            deferred.update(model.rule_.without_threshold(by))
         yield model.decide(X, by, defer_odd=defer_odd, allow_missing=allow_missing)
 
 

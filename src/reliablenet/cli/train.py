@@ -79,7 +79,7 @@ def train(
     )
     from reliablenet.tables.columns import check_columns
     from reliablenet.tables.files import local_file, read_table
-    from reliablenet.tables.target import group_names, take_target
+    from reliablenet.tables.target import promised_groups, take_target
 
     with local_file(data) as path:
         table = read_table(path)
@@ -87,11 +87,12 @@ def train(
         features, labels = take_target(table, target, idle, name=path.name, numbers=bool(tolerance))
         check_columns(options.names(by), table.columns.tolist(), path.name)
     promised = promises.make_promise(alpha, promise, by, budget, costs, common)
-    groups_by = None
+    groups_by = {}
     if promised is not None:
-        groups_by = {name: group_names(table[name], name) for name in promised.columns} or None
+        promises.refuse_target(promised, target)
+        groups_by = {name: promised_groups(table[name], name) for name in promised.columns}
         classes = [] if tolerance else np.unique(labels).tolist()
-        promised = promises.spell_labels(promised, classes=classes)
+        promised = promises.spell_labels(promised, classes, groups_by)
     rule = threshold if threshold in ("certified", "selection") else float(threshold)
     settings: dict[str, Any] = {"promise": promised, "network": network, "random_state": seed}
     model = (
@@ -99,7 +100,7 @@ def train(
         if tolerance
         else rn.ReliableClassifier(alpha, rho, rule, **settings)
     )
-    model.fit(features, labels, groups=table[group] if group else None, by=groups_by)
+    model.fit(features, labels, groups=table[group] if group else None, by=groups_by or None)
     model.save(out)
     found, acts = model.certificate_, model.threshold_ < float("inf")
     borne = model.breakdown_

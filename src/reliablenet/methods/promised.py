@@ -12,6 +12,7 @@ from reliablenet._checks import parameter_error
 from reliablenet.certificate import Promise, RuleCertificate
 from reliablenet.certificate.record import Certificate
 from reliablenet.certificate.rule import ALL, Rule, Thresholds, columns_of
+from reliablenet.certificate.rule_plan import plan_rule
 from reliablenet.errors import InvalidParameterError
 
 Columns = dict[str, NDArray[Any]]
@@ -31,6 +32,12 @@ def check_setting(promise: Any, threshold: Any, owner: str) -> None:
         raise parameter_error(
             "threshold", owner, 'be "certified" where a promise is given', threshold
         )
+
+
+def check_classes(promise: Promise | None, classes: Any) -> None:
+    """Raise, before anything is trained, on a promise about classes that are not there."""
+    if promise is not None:
+        plan_rule(promise, 0.0, 0, None, classes).tallies()
 
 
 def learns_rule(promise: Promise | None, n_classes: int | None = None) -> bool:

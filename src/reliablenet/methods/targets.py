@@ -17,6 +17,7 @@ from reliablenet.certificate.scored import ScoredRows, top_entries
 from reliablenet.errors import FoldWarning, InvalidDataError
 from reliablenet.methods.decisions import Decisions, Outputs
 from reliablenet.methods.held_out import Evidence
+from reliablenet.methods.promised import check_classes
 from reliablenet.modelfile.manifest import labels_from_plain, labels_to_plain
 from reliablenet.tables.folds import Folds
 from reliablenet.tables.oddities import Oddities
@@ -101,6 +102,7 @@ class Labels(Target):
         """Learn ``classes_``, unless they are known."""
         check_classification_targets(y)
         model.classes_ = model._find_classes(y) if classes is None else classes
+        check_classes(model.promise, model.classes_)
         return y
 
     def encode(self, model: Any, y: NDArray[Any], owner: str) -> NDArray[np.intp]:

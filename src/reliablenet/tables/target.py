@@ -183,6 +183,15 @@ def group_names(values: pd.Series[Any], column: str) -> NDArray[Any]:
     return label_texts(values)
 
 
+def promised_groups(values: pd.Series[Any], column: str) -> NDArray[Any]:
+    """Return the group of each row that a promise speaks of, as texts."""
+    remedy = (
+        'Write there what is to be a group of its own, such as "unknown", or leave these rows out.'
+    )
+    check_known(values, f"The group {column!r}", remedy)
+    return label_texts(values)
+
+
 def label_texts(values: Any) -> NDArray[Any]:
     """Return labels as texts that are equal where a person would call them equal.
 
