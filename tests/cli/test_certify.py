@@ -171,7 +171,7 @@ def test_labels_of_which_the_model_knows_none_and_features_are_refused(
     table.assign(default="maybe").to_csv(loans / "maybe.csv", index=False)
     result = call("certify", model, loans / "maybe.csv", "--target", "default")
     assert result.exit_code == 2
-    assert "it has ['maybe'], the model knows ['no', 'yes']" in result.stderr
+    assert "it has 'maybe', the model knows 'no', 'yes'" in result.stderr
 
 
 def test_a_class_that_the_model_does_not_know_counts_as_wrong(trained, loans, call) -> None:

@@ -19,9 +19,9 @@ from reliablenet.errors import InvalidDataError, InvalidParameterError
         ({"names": ["overall"]}, Promise.overall(0.05)),
         ({"names": ["among-accepted"]}, Promise.among_accepted(0.05)),
         ({"names": ["among_accepted=0.1"]}, Promise.among_accepted(0.1)),
-        ({"by": "race"}, Promise.by_group(0.05, by="race")),
-        ({"by": "race, sex", "common": True}, Promise.by_group(0.05, ["race", "sex"], common=True)),
-        ({"by": "race", "budget": ["A=0.1", "a=b=0.2"]}, Promise.by_group({"A": 0.1, "a=b": 0.2}, "race")),
+        ({"by": ["race"]}, Promise.by_group(0.05, by="race")),
+        ({"by": ["race", "sex"], "common": True}, Promise.by_group(0.05, ["race", "sex"], common=True)),
+        ({"by": ["race"], "budget": ["A=0.1", "a=b=0.2"]}, Promise.by_group({"A": 0.1, "a=b": 0.2}, "race")),
         ({"names": ["by-class"], "budget": ["1.0=0.1"]}, Promise.by_class({"1": 0.1})),
         ({"names": ["by-predicted"]}, Promise.by_predicted(0.05)),
         (
@@ -29,7 +29,7 @@ from reliablenet.errors import InvalidDataError, InvalidParameterError
             Promise.all_of(Promise.overall(0.02), Promise.by_class(0.1)),
         ),
         (
-            {"names": ["overall"], "by": "race"},
+            {"names": ["overall"], "by": ["race"]},
             Promise.all_of(Promise.overall(0.05), Promise.by_group(0.05, "race")),
         ),
     ],
@@ -48,7 +48,7 @@ def test_options_make_a_promise(typed: dict[str, object], made: Promise | None) 
         ({"common": True}, "--common needs --by COLUMN"),
         ({"budget": ["A=0.1"]}, "to say what LABEL is; got none of them"),
         (
-            {"names": ["by-class"], "by": "race", "budget": ["A=0.1"]},
+            {"names": ["by-class"], "by": ["race"], "budget": ["A=0.1"]},
             "to say what LABEL is; got by-class, by-group",
         ),
         (

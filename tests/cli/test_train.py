@@ -24,7 +24,8 @@ def test_train_prints_verdict_reason_files_and_the_next_command(trained, loans) 
     borne = [line for line in lines if line.startswith(("  borne by  ", "  and by    "))]
     said = model.breakdown_.summary(2)
     assert [
-        line[12:].removesuffix(" (explored; promised is only what the certificate names)") for line in borne
+        line[12:].removesuffix(" (explored; promised is only what the certificate names)")
+        for line in borne
     ] == (said if model.breakdown_.is_clear_anywhere else [])
     assert lines[-3:-1] == [f"  model     {loans}/model.rnet", f"  report    {loans}/page.html"]
     assert lines[-1].startswith(f"  next      reliablenet predict {loans}/model.rnet ")
@@ -136,7 +137,7 @@ def test_a_refused_certificate_writes_all_files_and_says_what_would_grant_it(
         (
             ["loans.csv", "--target", "default", "--out", "m", "--alpha", "5"],
             2,
-            "Did you mean 0.05",
+            "Did you mean 5%",
         ),
         (
             ["loans.csv", "--target", "default", "--out", "m", "--rho", "x"],
@@ -173,7 +174,7 @@ def test_predict_refuses_tables_that_do_not_fit(trained, loans, call, tmp_path) 
     result = call("predict", model, tmp_path / "few.csv", "--out", out)
     assert (result.exit_code, result.stderr) == (
         2,
-        "error: few.csv has no column 'debt'. It has ['job', 'code', 'member', 'opened', 'empty'].\n",
+        "error: few.csv has no column 'debt'. It has 'job', 'code', 'member', 'opened', 'empty'.\n",
     )
     table.astype({"debt": object}).assign(debt=["?"] * 299 + ["much"]).to_csv(
         tmp_path / "words.csv", index=False

@@ -12,6 +12,7 @@ import typer.main
 
 import reliablenet as rn
 from reliablenet.cli.app import app
+from reliablenet.cli.options import names as options_names
 from reliablenet.cli.promises import make_promise
 from tools.docs.markdown import DOCS
 from tools.docs.pages import BLOCK, TITLE
@@ -24,6 +25,7 @@ def parsed(options: list[str]) -> rn.Promise | None:
     """Return the promise of `train` with these options, as its parser reads them."""
     train = typer.main.get_command(app).commands["train"]  # type: ignore[attr-defined]
     values = train.make_context("train", options).params
+    values["by"] = options_names(values["by"])
     names = ("alpha", "promise", "by", "budget", "costs", "common")
     return make_promise(*(values[name] for name in names))
 

@@ -277,7 +277,7 @@ def test_training_numbers_too_large_to_standardise_are_refused_without_other_war
 @pytest.mark.parametrize("names", [["a", "a"], [1, "1"]])
 def test_column_names_that_read_the_same_are_refused(names):
     table = pd.DataFrame(np.arange(6).reshape(3, 2), columns=pd.Index(names, dtype=object))
-    with pytest.raises(InvalidDataError, match=f"\\['{names[1]}'\\] occur more than once"):
+    with pytest.raises(InvalidDataError, match=f"'{names[1]}' occur more than once"):
         TabularEncoder().fit(table)
 
 
@@ -350,5 +350,5 @@ def test_named_rows_are_taken_by_name_in_any_order():
     table = pd.DataFrame(np.arange(8.0).reshape(4, 2) ** 2, columns=[5, 7])
     encoder = TabularEncoder().fit(table)
     np.testing.assert_array_equal(encoder.transform(table[[7, 5]]), encoder.transform(table))
-    with pytest.raises(InvalidDataError, match=r"are missing: \[7\]"):
+    with pytest.raises(InvalidDataError, match="are missing: 7"):
         encoder.transform(table[[5]])

@@ -55,7 +55,7 @@ def test_absent_columns_are_named_with_what_was_probably_meant() -> None:
         InvalidDataError, match=r"t.csv has no column 'defualt'. Did you mean 'default"
     ):
         take_target(pd.DataFrame({"default": [0]}), "defualt", name="t.csv")
-    with pytest.raises(InvalidDataError, match=r"has no columns \['p', 'q'\]. It has \['x', 'y'\]"):
+    with pytest.raises(InvalidDataError, match=r"has no columns 'p', 'q'. It has 'x', 'y'"):
         take_target(table([0, 1] * 50), "y", drop=["p", "q"])
     with pytest.raises(InvalidDataError, match="no column to predict 'y' from"):
         take_target(table([0, 1] * 50), "y", drop=["x"])

@@ -39,8 +39,11 @@ def certify(
         str,
         typer.Option(
             help="Columns of PREDICTIONS with the class probabilities, separated by commas, instead of "
-            "--predicted and --score."
+            "--predicted and --score; of two classes, one is enough."
         ),
+    ] = "",
+    positive: Annotated[
+        str, typer.Option(help="The label that a single --proba is the probability of.")
     ] = "",
     correct: Annotated[
         str,
@@ -77,6 +80,7 @@ def certify(
             "look at the file."
         ),
     ] = True,
+    no_header: options.NoHeader = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Certify a fixed model on fresh rows, or the predictions of any model, read in batches.
@@ -119,26 +123,33 @@ def certify(
         if lower_is_better and not score:
             raise typer.BadParameter("--lower-is-better speaks of --score; give that too.")
         _refuse_twice(columns | {"--group": [group], "--by": options.names(by)})
+        if positive and len(columns["--proba"]) != 1:
+            raise typer.BadParameter("--positive is for a --proba of one column.")
         limits = (0.05 if alpha is None else alpha, 0.05 if rho is None else rho)
-        promised = promises.make_promise(limits[0], promise, by, budget, costs, common)
+        promised = promises.make_promise(
+            limits[0], promise, options.names(by), budget, costs, common
+        )
         if promised is not None and threshold is not None:
             raise typer.BadParameter("a promise finds its own thresholds; leave --threshold out.")
         if promised is not None and lower_is_better:
             raise typer.BadParameter(
                 f"--lower-is-better is for one threshold; for a promise write minus {score} to the file."
             )
-        with local_file(predictions) as path:
+        with local_file(predictions, header=not no_header) as path:
             file = Predictions(
                 path,
                 label=label,
                 predicted=predicted,
                 score=score,
                 proba=tuple(options.names(proba)),
+                positive=positive,
                 correct=correct,
                 group=group,
                 by=tuple(options.names(by)),
                 lower_is_better=lower_is_better,
-            )
+            ).as_spelled()
+            if promised is not None:
+                promised = promises.make_promise(limits[0], promise, file.by, budget, costs, common)
             found: Certificate | RuleCertificate
             if promised is not None:
                 plan = plan_rule(promised, file.lowest, 0, classes=file.classes())
@@ -174,7 +185,7 @@ def certify(
 
         fitted = load_model(model)
         limits = (fitted.alpha if alpha is None else alpha, fitted.rho if rho is None else rho)
-        with local_file(data) as path:
+        with local_file(data, header=not no_header) as path:
             fresh = FreshRows(fitted, path, target, group)
             found = fresh.certify(*limits)
         borne = fresh.breakdown

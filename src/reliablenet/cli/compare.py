@@ -20,6 +20,8 @@ def compare(
         str, typer.Option(help="Only these of the ten methods, separated by commas.")
     ] = "",
     drop: options.Drop = "",
+    categorical: options.Categorical = "",
+    no_header: options.NoHeader = False,
     group: options.Group = "",
     promise: promises.Names = None,
     by: promises.By = "",
@@ -49,17 +51,21 @@ def compare(
 
     import reliablenet as rn
     from reliablenet._files import write_atomically
+    from reliablenet.cli.labelled import read_labelled
     from reliablenet.cli.printing import show_comparison, show_json
     from reliablenet.tables.columns import check_columns
-    from reliablenet.tables.files import local_file, read_table
-    from reliablenet.tables.target import take_target
 
-    with local_file(data) as path:
-        table = read_table(path)
-        idle = options.names(drop) + ([group] if group else [])
-        features, labels = take_target(table, target, idle, name=path.name)
-        check_columns(options.names(by), features.columns.tolist(), path.name)
-    promised = promises.make_promise(alpha, promise, by, budget, costs, common)
+    table = read_labelled(
+        *(data, target),
+        group=group,
+        by=by,
+        drop=drop,
+        categorical=categorical,
+        header=not no_header,
+    )
+    features, labels = table.take()
+    check_columns(table.by, features.columns.tolist(), table.name)
+    promised = promises.make_promise(alpha, promise, table.by, budget, costs, common)
     if promised is not None:
         groups_by = {name: features[name].dropna().unique() for name in promised.columns}
         promised = promises.spell_labels(promised, np.unique(labels).tolist(), groups_by)
@@ -70,7 +76,7 @@ def compare(
         rho,
         options.names(methods) or None,
         promise=promised,
-        groups=table[group] if group else None,
+        groups=table.groups,
         n_jobs=jobs,
         random_state=seed,
     )

@@ -18,7 +18,8 @@ def drift(
     level: Annotated[
         float,
         typer.Option(
-            callback=options.fraction,
+            parser=options.share,
+            metavar="SHARE",
             help="Probability of a false alarm, at most, if the source is the same.",
         ),
     ] = 0.05,
@@ -29,6 +30,7 @@ def drift(
         ),
     ] = "",
     seed: options.Seed = 0,
+    no_header: options.NoHeader = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Test whether new rows come from the source that the model was certified on; no labels are needed.
@@ -42,7 +44,7 @@ def drift(
     from reliablenet.tables.files import local_file
 
     fitted = load_model(model)
-    with local_file(data) as path:
+    with local_file(data, header=not no_header) as path:
         found = compare_source(fitted, path, level, group, seed)
     if as_json:
         show_json(found.to_dict())

@@ -28,13 +28,16 @@ def monitor(
         float | None,
         typer.Option(
             envvar="RELIABLENET_ALPHA",
-            callback=options.fraction,
+            parser=options.share,
+            metavar="SHARE",
             help="Budget; by default that of the certificate in the log, or 0.05.",
         ),
     ] = None,
     level: Annotated[
         float,
-        typer.Option(callback=options.fraction, help="Allowed chance of a false alarm, ever."),
+        typer.Option(
+            parser=options.share, metavar="SHARE", help="Allowed chance of a false alarm, ever."
+        ),
     ] = 0.05,
     audit: Annotated[
         float | None,

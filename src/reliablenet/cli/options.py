@@ -17,12 +17,18 @@ import typer
 from reliablenet.errors import DataFileError, MissingExtraError
 
 
-def fraction(value: float | None) -> float | None:
-    """Refuse a share outside (0, 1), before anything is read."""
-    if value is not None and not 0.0 < value < 1.0:
-        hint = f" Did you mean {value / 100:g}?" if 1.0 <= value < 100.0 else ""
-        raise typer.BadParameter(f"must lie in (0, 1); got {value:g}.{hint}")
-    return value
+def share(value: str | float) -> float:
+    """Return a share written as 0.05 or 5%, and refuse one outside (0, 1) before anything is read."""
+    text = str(value).strip()
+    percent = text.endswith("%")
+    try:
+        number = float(text.removesuffix("%")) / (100.0 if percent else 1.0)
+    except ValueError:
+        raise typer.BadParameter(f"must be a share such as 0.05 or 5%; got {text}.") from None
+    if not 0.0 < number < 1.0:
+        hint = f" Did you mean {number:g}%?" if not percent and 1.0 <= number < 100.0 else ""
+        raise typer.BadParameter(f"must lie in (0, 1); got {text}.{hint}")
+    return number
 
 
 def threshold(value: str) -> str:
@@ -111,12 +117,24 @@ def _plain(value: Any) -> Any:
 Data = Annotated[
     str,
     typer.Argument(
-        help="CSV, TSV, JSON lines or Parquet, also compressed; - for standard input.",
+        help="CSV, TSV, JSON lines, Excel, Parquet or Feather; text also compressed; - for standard input.",
         metavar="DATA",
     ),
 ]
 Model = Annotated[Path, typer.Argument(help="A model file, as train writes it.", metavar="MODEL")]
 Target = Annotated[str, typer.Option(help="The column to predict.")]
+NoHeader = Annotated[
+    bool,
+    typer.Option(
+        "--no-header", help="The first line is a row: columns are called 0, 1, 2 and so on."
+    ),
+]
+Categorical = Annotated[
+    str,
+    typer.Option(
+        help="Columns of numbers that name kinds, such as postcodes, separated by commas."
+    ),
+]
 Drop = Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")]
 Group = Annotated[
     str,
@@ -129,7 +147,8 @@ Alpha = Annotated[
     float,
     typer.Option(
         envvar="RELIABLENET_ALPHA",
-        callback=fraction,
+        parser=share,
+        metavar="SHARE",
         help="Budget: the share of all rows that may be acted on wrongly.",
     ),
 ]
@@ -137,7 +156,8 @@ Rho = Annotated[
     float,
     typer.Option(
         envvar="RELIABLENET_RHO",
-        callback=fraction,
+        parser=share,
+        metavar="SHARE",
         help="Allowed probability that the certificate is wrong.",
     ),
 ]
@@ -145,7 +165,8 @@ MaybeAlpha = Annotated[
     float | None,
     typer.Option(
         envvar="RELIABLENET_ALPHA",
-        callback=fraction,
+        parser=share,
+        metavar="SHARE",
         help="Budget; by default the model's, or 0.05.",
     ),
 ]
@@ -153,7 +174,8 @@ MaybeRho = Annotated[
     float | None,
     typer.Option(
         envvar="RELIABLENET_RHO",
-        callback=fraction,
+        parser=share,
+        metavar="SHARE",
         help="Allowed probability that the certificate is wrong; by default the model's, or 0.05.",
     ),
 ]

@@ -25,7 +25,10 @@ def plan(
         typer.Option(help="The share of all rows that the rule is expected to act on wrongly."),
     ] = 0.0,
     power: Annotated[
-        float, typer.Option(callback=options.fraction, help="Wanted chance of being certified.")
+        float,
+        typer.Option(
+            parser=options.share, metavar="SHARE", help="Wanted chance of being certified."
+        ),
     ] = 0.9,
     rows: Annotated[
         int | None,
@@ -40,7 +43,9 @@ def plan(
     ] = 1.0,
     level: Annotated[
         float,
-        typer.Option(callback=options.fraction, help="With --monitor: chance of a false alarm."),
+        typer.Option(
+            parser=options.share, metavar="SHARE", help="With --monitor: chance of a false alarm."
+        ),
     ] = 0.05,
     groups: Annotated[
         int,

@@ -22,6 +22,13 @@ def predict(
         Path,
         typer.Option(callback=options.output, help="Where decisions go; - for standard output."),
     ],
+    keep: Annotated[
+        str,
+        typer.Option(
+            help="Columns to write beside each decision, such as an id, separated by commas; or all."
+        ),
+    ] = "",
+    no_header: options.NoHeader = False,
     defer_odd: options.DeferOdd = False,
     allow_missing: options.AllowMissing = None,
     as_json: options.AsJson = False,
@@ -32,13 +39,17 @@ def predict(
     look like the rows that the model was trained on is said below; --defer-odd acts on no such row.
 
     Example: reliablenet predict model.rnet new.csv --out decisions.csv
+
+    Example: reliablenet predict model.rnet new.csv --keep customer_id --out decisions.csv
     """
     from contextlib import nullcontext
+
+    import pandas as pd
 
     from reliablenet._files import open_atomically
     from reliablenet.certificate.wording import percent
     from reliablenet.cli.printing import show_json
-    from reliablenet.cli.rows import decide_batches, load_model
+    from reliablenet.cli.rows import decide_batches, kept_columns, load_model
     from reliablenet.tables.files import local_file
     from reliablenet.tables.oddities import Oddities
 
@@ -50,12 +61,16 @@ def predict(
     strangers: Counter[Any] = Counter()
     batches: list[Oddities | None] = []
     target = nullcontext(sys.stdout.buffer) if piped else open_atomically(out)
-    with local_file(data) as path, target as file:
-        for decisions in decide_batches(fitted, path, defer_odd, allow_missing or (), strangers):
+    with local_file(data, header=not no_header) as path, target as file:
+        kept_names = kept_columns(path, keep)
+        for decisions, kept in decide_batches(
+            fitted, path, kept_names, defer_odd, allow_missing or (), strangers
+        ):
             batches.append(decisions.oddities)
             frame = decisions.to_frame()
             if defer_odd:
                 frame["odd"] = decisions.odd
+            frame = pd.concat([kept, frame], axis=1)
             frame.to_csv(file, header=rows == 0, index=False, lineterminator="\n")
             rows += len(decisions)
             accepted += int(decisions.accepted.sum())

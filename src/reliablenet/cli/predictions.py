@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +21,8 @@ from reliablenet.certificate.wording import threshold_text
 from reliablenet.errors import InvalidDataError
 from reliablenet.metrics.breakdowns import Breakdown, count_cells
 from reliablenet.metrics.cells import MOST_COLUMNS, learn_cuts
-from reliablenet.tables.files import column_names, read_batches
+from reliablenet.tables.columns import listed, spell_columns
+from reliablenet.tables.files import TableFile, column_names, read_batches
 from reliablenet.tables.target import (
     group_names,
     label_texts,
@@ -39,13 +41,15 @@ class Predictions:
 
     Attributes
     ----------
-    path : Path
+    path : Path or TableFile
     label : str
         Column with the truth.
     predicted, score : str
         Columns with the predicted label and its confidence, or
     proba : tuple of str
-        columns with the probabilities of the classes.
+        columns with the probabilities of the classes; of two classes, one is enough.
+    positive : str
+        The label that a single probability is that of; by default found out.
     correct : str
         Column that says which answers are right, with ``score`` alone.
     group : str
@@ -56,15 +60,30 @@ class Predictions:
         Whether a low score means a sure answer. Rows then have it with its sign turned.
     """
 
-    path: Path
+    path: Path | TableFile
     label: str = ""
     predicted: str = ""
     score: str = ""
     proba: tuple[str, ...] = ()
+    positive: str = ""
     correct: str = ""
     group: str = ""
     by: tuple[str, ...] = ()
     lower_is_better: bool = False
+
+    def as_spelled(self) -> Predictions:
+        """Return the same with the columns as the file spells them."""
+        names = ("label", "predicted", "score", "correct", "group")
+        typed = [getattr(self, name) for name in names]
+        given = [*filter(None, typed), *self.proba, *self.by]
+        found = spell_columns(given, column_names(self.path), self.path.name)
+        spelled = dict(zip(given, found, strict=True))
+        changes: dict[str, Any] = {
+            name: spelled.get(value, "") for name, value in zip(names, typed, strict=True)
+        }
+        for name in ("proba", "by"):
+            changes[name] = tuple(spelled[column] for column in getattr(self, name))
+        return replace(self, **changes)
 
     def threshold(self, value: float) -> float:
         """Return a threshold of scores as one of rows, or one of rows as one of scores."""
@@ -118,10 +137,26 @@ class Predictions:
         """Return the labels of the probability columns, in their order; None if there are none."""
         if not self.proba:
             return None
+        seen: set[str] = set()
         for frame in self._frames([self.label], {self.label}):
-            labels = true_labels(frame[self.label], self.label)
-            return list(name_classes(self.proba, sorted(set(labels)), self.label))
-        return None
+            seen.update(true_labels(frame[self.label], self.label).tolist())
+            if len(self.proba) > 1 or len(seen) > 1:
+                break
+        return self._classes(seen).tolist() if seen else None
+
+    def _classes(self, labels: set[str]) -> NDArray[Any]:
+        """Return the labels of the probability columns; of a single one, the other label and its own."""
+        if len(self.proba) > 1:
+            return name_classes(self.proba, sorted(labels), self.label)
+        asked = str(label_texts([self.positive])[0]) if self.positive else ""
+        positive = asked or positive_label(self.proba[0], sorted(labels), self.label)
+        others = sorted(labels - {positive})
+        if len(others) > 1:
+            raise InvalidDataError(
+                f"Column {self.proba[0]!r} is the probability of {positive!r}, and {self.label!r} holds "
+                f"more than one other label: {listed(others)}. Give a probability for each class."
+            )
+        return np.array([others[0] if others else f"not {positive}", positive], dtype=object)
 
     @property
     def lowest(self) -> float:
@@ -152,10 +187,10 @@ class Predictions:
                 )
                 said.update(predicted.tolist())
             else:
-                table = np.column_stack([_numbers(frame[name], name) for name in self.proba])
-                if classes is None:
-                    classes = name_classes(self.proba, sorted(set(labels)), self.label)
-                    said.update(classes.tolist())
+                table = self._probabilities(frame)
+                if classes is None or len(self.proba) == 1:  # the other label may come later
+                    classes = self._classes(true.union(labels.tolist()))
+                    said = set(classes.tolist())
                 rows = proba_rows(check_proba(table, "certify"), find_places(labels, classes))
             true.update(labels.tolist())
             yield frame, rows
@@ -165,6 +200,19 @@ class Predictions:
     def _frames(self, columns: list[str], texts: set[str]) -> Iterator[pd.DataFrame]:
         wanted = list(dict.fromkeys([*columns, *filter(None, [self.group]), *self.by]))
         return read_batches(self.path, wanted, text=texts)
+
+    def _probabilities(self, frame: pd.DataFrame) -> NDArray[np.float64]:
+        columns = [_numbers(frame[name], name) for name in self.proba]
+        if len(columns) > 1:
+            return np.column_stack(columns)
+        outside = (columns[0] < 0.0) | (columns[0] > 1.0)
+        if outside.any():
+            raise InvalidDataError(
+                f"Column {self.proba[0]!r} must hold probabilities, from 0 to 1; got "
+                f"{columns[0][outside.argmax()]:g}. For a score of another kind give the predicted label "
+                "and the score."
+            )
+        return np.column_stack([1.0 - columns[0], columns[0]])
 
     def _scores(self, frame: pd.DataFrame) -> NDArray[np.float64]:
         score = _numbers(frame[self.score], self.score)
@@ -212,6 +260,28 @@ def _is_verdict(places: NDArray[np.intp], wrong: NDArray[np.bool_]) -> bool:
     """Tell whether the cells of a column say no more than which answers are wrong."""
     size, mistakes = np.bincount(places), np.bincount(places, weights=wrong)
     return bool(wrong.any() and np.all((mistakes == 0) | (mistakes == size)))
+
+
+def positive_label(column: str, labels: Sequence[str], target: str) -> str:
+    """Return the label that a single probability is that of: the one in its name, or 1 or True.
+
+    Examples
+    --------
+    >>> from reliablenet.cli.predictions import positive_label
+    >>> positive_label("p_default", ["default", "paid"], "outcome"), positive_label("p", ["0"], "y")
+    ('default', '1')
+    """
+    words = re.split(r"[\W_]+", column.casefold())
+    named = [label for label in labels if label.casefold() in words]
+    if len(named) == 1:
+        return named[0]
+    for zero, one in (("0", "1"), ("False", "True"), ("-1", "1")):
+        if set(labels) <= {zero, one}:
+            return one
+    raise InvalidDataError(
+        f"Of which label is {column!r} the probability? {target!r} holds {listed(labels)}. Name it, or "
+        "name the column after it."
+    )
 
 
 def _numbers(values: pd.Series[Any], column: str) -> NDArray[np.float64]:

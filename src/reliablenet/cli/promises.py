@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reliablenet.cli import options
-
 if TYPE_CHECKING:
     from reliablenet.certificate.promise import Promise
 
@@ -58,7 +56,7 @@ Common = Annotated[
 def make_promise(
     alpha: float,
     names: Sequence[str] | None = None,
-    by: str = "",
+    by: Sequence[str] = (),
     budget: Sequence[str] | None = None,
     costs: Path | None = None,
     common: bool = False,
@@ -79,7 +77,7 @@ def make_promise(
     Examples
     --------
     >>> from reliablenet.cli.promises import make_promise
-    >>> print(make_promise(0.05, by="race"))
+    >>> print(make_promise(0.05, by=["race"]))
     in every group of race, at most 5 % of the rows are acted on wrongly
     >>> print(make_promise(0.05, ["overall=0.02", "by-class"], budget=["malignant=0.01"]))
     at most 2 % of all rows are acted on wrongly; of the rows that are truly malignant, at most 1 % are acted on wrongly
@@ -89,7 +87,7 @@ def make_promise(
     asked = dict(_kind_and_budget(name) for name in names or ())
     if len(asked) < len(names or ()):
         raise typer.BadParameter("--promise names the same promise twice.")
-    columns = options.names(by)
+    columns = list(by)
     # a column of groups and a table of costs say by themselves what is meant
     if columns and "by-group" not in asked:
         asked["by-group"] = None
@@ -213,7 +211,9 @@ def _budgets(texts: Sequence[str]) -> tuple[dict[str, float], float | None]:
 
 def _number(text: str, option: str, expected: str = "a number as its budget") -> float:
     try:
-        value = float(text)
+        value = float(text.strip().removesuffix("%")) / (
+            100.0 if text.strip().endswith("%") else 1.0
+        )
     except ValueError:
         value = math.nan
     if not math.isfinite(value):

@@ -31,6 +31,7 @@ def recertify(
             help="A file that keeps all fresh rows of this renewal: look every month until it passes. Made at the first look.",
         ),
     ] = None,
+    no_header: options.NoHeader = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Give a model a new threshold from fresh rows; its weights stay as they are.
@@ -49,7 +50,7 @@ def recertify(
 
     fitted = load_model(model)
     refuse_own_rule(fitted)
-    with local_file(data) as path:
+    with local_file(data, header=not no_header) as path:
         fresh = FreshRows(fitted, path, target)
         rows, hashes = fresh.read_all()
     if sequential is None:

@@ -18,11 +18,13 @@ from reliablenet.certificate.rule_plan import plan_rule
 from reliablenet.certificate.rule_search import certify_rule_batches
 from reliablenet.certificate.scored import ScoredRows, join_rows
 from reliablenet.certificate.streaming import certify_batches
+from reliablenet.cli import options
 from reliablenet.errors import DataFileError, InvalidDataError
 from reliablenet.methods.layers import find_encoder
 from reliablenet.methods.seen import RowWatch, model_hashes
-from reliablenet.tables.columns import check_columns
+from reliablenet.tables.columns import check_columns, find_columns, listed
 from reliablenet.tables.files import (
+    TableFile,
     column_names,
     local_file,
     read_batches,
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from reliablenet.metrics import Breakdown
     from reliablenet.monitor.drift import SourceTest
 
+DECIDED = ("label", "value", "confidence", "accepted", "odd")  # what is written of each row
 Found = TypeVar("Found", Certificate, RuleCertificate)
 
 
@@ -54,7 +57,7 @@ def load_model(path: Path) -> Any:
 
 
 def feature_batches(
-    model: Any, path: Path, also: Sequence[str] = (), by: Sequence[str] = ()
+    model: Any, path: Path | TableFile, also: Sequence[str] = (), by: Sequence[str] = ()
 ) -> Iterator[tuple[Any, pd.DataFrame]]:
     """Yield the features of each batch, and the columns in ``also`` as texts and in ``by``, features or not.
 
@@ -65,18 +68,20 @@ def feature_batches(
     present = column_names(path)
     check_columns(by, present, path.name)
     also = [*also, *(name for name in by if names is None or name not in names)]
+    idle = set() if encoder is None else set(encoder.dropped_)
     if names is None:  # fitted on an array: by position
-        wanted = [name for name in present if name not in also]
+        whole = len(present) == model.n_features_in_
+        wanted = present if whole else [name for name in present if name not in also]
     elif used := [name for name in also if name in names]:
         raise InvalidDataError(
             f"The model predicts from {used[0]!r}, so that it is not the target."
         )
     else:
-        idle = set() if encoder is None else set(encoder.dropped_)
         wanted = [name for name in names if name in present or name not in idle]
-    texts = {*also, *([] if encoder is None else encoder.categories_)}
+    texts = {*also, *([] if encoder is None else encoder.categories_), *idle.intersection(by)}
+    texts -= set(wanted if names is None else ())
     empty = True
-    for frame in read_batches(path, [*wanted, *also], text=texts):
+    for frame in read_batches(path, list(dict.fromkeys([*wanted, *also])), text=texts):
         empty = False
         X = frame[wanted].to_numpy() if names is None else frame.reindex(columns=names)
         yield X, frame[[*also, *(name for name in by if name not in also)]]
@@ -84,23 +89,38 @@ def feature_batches(
         raise InvalidDataError(f"{path.name} has a header and no rows.")
 
 
+def kept_columns(file: TableFile, keep: str) -> list[str]:
+    """Return the columns that are to be written beside each decision."""
+    present = column_names(file)
+    everything = keep.strip() == "all" and "all" not in present
+    names = present if everything else find_columns(options.names(keep), present, file.name)
+    if clash := [name for name in names if name in DECIDED]:
+        raise InvalidDataError(
+            f"{file.name} has a column {clash[0]!r}, and so has what is written. Rename it to keep it."
+        )
+    return names
+
+
 def decide_batches(
     model: Any,
-    path: Path,
+    path: Path | TableFile,
+    keep: Sequence[str] = (),
     defer_odd: bool = False,
     allow_missing: Collection[str] = (),
     deferred: Counter[Any] | None = None,
-) -> Iterator[Decisions]:
-    """Yield what is decided, batch by batch; the table has the groups that the rule needs.
+) -> Iterator[tuple[Decisions, pd.DataFrame]]:
+    """Yield what is decided and the columns to keep, batch by batch.
 
-    Rows of groups that have no certificate are counted in ``deferred``, by group.
+    The table has the groups that the rule needs; rows of groups that have no certificate are counted in
+    ``deferred``, by group. Columns that the model does not use are kept as they are written.
     """
     columns = model.rule_.columns
-    for X, more in feature_batches(model, path, by=columns):
+    for X, more in feature_batches(model, path, by=list(dict.fromkeys([*columns, *keep]))):
         by = rule_groups(model, more) if columns else None
         if by and deferred is not None:
             deferred.update(model.rule_.without_threshold(by))
-        yield model.decide(X, by, defer_odd=defer_odd, allow_missing=allow_missing)
+        decisions = model.decide(X, by, defer_odd=defer_odd, allow_missing=allow_missing)
+        yield decisions, more[list(keep)].reset_index(drop=True)
 
 
 def rule_groups(model: Any, frame: pd.DataFrame) -> dict[str, NDArray[Any]]:
@@ -116,7 +136,9 @@ def rule_groups(model: Any, frame: pd.DataFrame) -> dict[str, NDArray[Any]]:
     return found
 
 
-def compare_source(model: Any, path: Path, level: float, group: str, seed: int) -> SourceTest:
+def compare_source(
+    model: Any, path: Path | TableFile, level: float, group: str, seed: int
+) -> SourceTest:
     """Compare the rows of a table with the source that a model was certified on."""
     from reliablenet.monitor.drift import NewRows, source_test
 
@@ -144,7 +166,7 @@ class FreshRows:
     Rows that the model has seen are counted as they pass, and refused in the end, and so are copies.
     """
 
-    def __init__(self, model: Any, path: Path, target: str, group: str = "") -> None:
+    def __init__(self, model: Any, path: Path | TableFile, target: str, group: str = "") -> None:
         self.model, self.path, self.target, self.group = model, path, target, group
         self._watch = RowWatch(model.seen_)
         self._strangers: set[str] = set()
@@ -217,7 +239,7 @@ class FreshRows:
         if none_known:
             raise InvalidDataError(
                 f"None of the labels in {self.target!r} is known to the model: it has "
-                f"{sorted(self._strangers)[:5]}, the model knows {self._names.tolist()[:10]}."
+                f"{listed(sorted(self._strangers))}, the model knows {listed(self._names)}."
             )
 
 

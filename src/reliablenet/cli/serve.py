@@ -70,7 +70,9 @@ def serve(
     allow_missing: options.AllowMissing = None,
     level: Annotated[
         float,
-        typer.Option(callback=options.fraction, help="Probability of a false alarm, ever."),
+        typer.Option(
+            parser=options.share, metavar="SHARE", help="Probability of a false alarm, ever."
+        ),
     ] = 0.05,
     max_rows: Annotated[int, typer.Option(min=1, help="Rows in one request.")] = 10_000,
     max_megabytes: Annotated[int, typer.Option(min=1, help="Size of one request.")] = 16,

@@ -42,6 +42,8 @@ def train(
         ),
     ] = "",
     drop: options.Drop = "",
+    categorical: options.Categorical = "",
+    no_header: options.NoHeader = False,
     group: options.Group = "",
     promise: promises.Names = None,
     by: promises.By = "",
@@ -69,6 +71,7 @@ def train(
     import reliablenet as rn
     from reliablenet.certificate.planning import MOST_SHARE
     from reliablenet.certificate.promise_wording import verdict
+    from reliablenet.cli.labelled import read_labelled
     from reliablenet.cli.printing import (
         bearing_lines,
         bearing_values,
@@ -77,20 +80,22 @@ def train(
         show,
         show_json,
     )
-    from reliablenet.tables.columns import check_columns
-    from reliablenet.tables.files import local_file, read_table
-    from reliablenet.tables.target import promised_groups, take_target
+    from reliablenet.tables.target import promised_groups
 
-    with local_file(data) as path:
-        table = read_table(path)
-        idle = options.names(drop) + ([group] if group else [])
-        features, labels = take_target(table, target, idle, name=path.name, numbers=bool(tolerance))
-        check_columns(options.names(by), table.columns.tolist(), path.name)
-    promised = promises.make_promise(alpha, promise, by, budget, costs, common)
+    table = read_labelled(
+        *(data, target),
+        group=group,
+        by=by,
+        drop=drop,
+        categorical=categorical,
+        header=not no_header,
+    )
+    features, labels = table.take(numbers=bool(tolerance))
+    promised = promises.make_promise(alpha, promise, table.by, budget, costs, common)
     groups_by = {}
     if promised is not None:
-        promises.refuse_target(promised, target)
-        groups_by = {name: promised_groups(table[name], name) for name in promised.columns}
+        promises.refuse_target(promised, table.target)
+        groups_by = {name: promised_groups(table.frame[name], name) for name in promised.columns}
         classes = [] if tolerance else np.unique(labels).tolist()
         promised = promises.spell_labels(promised, classes, groups_by)
     rule = threshold if threshold in ("certified", "selection") else float(threshold)
@@ -100,7 +105,7 @@ def train(
         if tolerance
         else rn.ReliableClassifier(alpha, rho, rule, **settings)
     )
-    model.fit(features, labels, groups=table[group] if group else None, by=groups_by or None)
+    model.fit(features, labels, groups=table.groups, by=groups_by or None)
     model.save(out)
     found, acts = model.certificate_, model.threshold_ < float("inf")
     borne = model.breakdown_

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from reliablenet._checks import check_count, parameter_error
 from reliablenet._renamed import renamed_parameter
 from reliablenet.errors import InvalidDataError
-from reliablenet.tables.columns import check_distinct, check_known
+from reliablenet.tables.columns import check_distinct, check_known, listed
 from reliablenet.tables.fold_sizes import FoldSizes
 from reliablenet.tables.folds import Fold, Folds, cut_folds
 
@@ -177,7 +177,7 @@ def _check_columns(frame: Any, target: str, drop: str | Sequence[str]) -> list[A
 
 
 def _columns_of(frame: pd.DataFrame) -> str:
-    return f"The frame has {frame.columns.tolist()[:20]}."
+    return f"The frame has {listed(frame.columns)}."
 
 
 def _labels(frame: pd.DataFrame, target: str) -> NDArray[Any]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from reliablenet._checks import is_real, parameter_error
 from reliablenet.errors import InvalidDataError
+from reliablenet.tables.columns import listed
 
 Values = NDArray[np.float64]
 
@@ -120,9 +121,7 @@ class Tolerance:
         if self.kind != "column":
             return Margin(self.amount, self.kind == "relative")
         if not isinstance(X, pd.DataFrame) or self.column not in X.columns:
-            where = (
-                f"columns {X.columns.tolist()[:10]}" if isinstance(X, pd.DataFrame) else "an array"
-            )
+            where = f"columns {listed(X.columns)}" if isinstance(X, pd.DataFrame) else "an array"
             raise InvalidDataError(
                 f"`tolerance` of {owner} names the column {self.column!r}, and X has {where}. Give a "
                 "data frame with that column, or a number."

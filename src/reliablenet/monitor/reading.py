@@ -13,7 +13,7 @@ from reliablenet.certificate.rule_certify import read_certificate
 from reliablenet.errors import InvalidDataError
 from reliablenet.monitor.monitor import Monitor
 from reliablenet.monitor.outcomes import is_flag
-from reliablenet.tables.files import column_names, read_batches
+from reliablenet.tables.files import TableFile, column_names, read_batches
 from reliablenet.tables.target import label_texts
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class OutcomeColumns:
     group: str = ""
 
 
-def watch_table(path: Path, monitor: Monitor, columns: OutcomeColumns) -> Monitor:
+def watch_table(path: Path | TableFile, monitor: Monitor, columns: OutcomeColumns) -> Monitor:
     """Feed a monitor with the rows of a table, in their order; CSV, Parquet or JSON lines of any size.
 
     Parameters
@@ -149,7 +149,7 @@ def watch_table(path: Path, monitor: Monitor, columns: OutcomeColumns) -> Monito
     return monitor
 
 
-def default_columns(path: Path, given: OutcomeColumns) -> OutcomeColumns:
+def default_columns(path: Path | TableFile, given: OutcomeColumns) -> OutcomeColumns:
     """Return the columns to read: those given, and ``audited``, ``probability`` where the table has them."""
     present = column_names(path)
     values = vars(given).copy()

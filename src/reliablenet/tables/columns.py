@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from reliablenet.errors import InvalidDataError
+from reliablenet._warn import warn_user
+from reliablenet.errors import ColumnWarning, InvalidDataError
 
 MOST_CATEGORIES = 1000  # every category is a column of the matrix
 FEW_CATEGORIES = 20  # so many are never taken for names of rows
@@ -41,9 +42,75 @@ def check_columns(wanted: Sequence[str], present: Sequence[Any], name: str) -> N
     missing = [column for column in wanted if column not in present]
     if missing:
         near = difflib.get_close_matches(missing[0], [str(column) for column in present], 1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"It has {list(present)[:20]}."
-        which = f"column {missing[0]!r}" if len(missing) == 1 else f"columns {missing[:10]}"
-        raise InvalidDataError(f"{name} has no {which}. {hint}")
+        hint = f"Did you mean {near[0]!r}?" if near else f"It has {listed(present)}."
+        which = "column" if len(missing) == 1 else "columns"
+        raise InvalidDataError(f"{name} has no {which} {listed(missing)}. {hint}")
+
+
+def find_columns(wanted: Sequence[str], present: Sequence[Any], name: str) -> list[str]:
+    """Return the columns that are meant, as `spell_columns` does; raise if one is not there."""
+    found = spell_columns(wanted, present, name)
+    check_columns(found, present, name)
+    return found
+
+
+def spell_columns(wanted: Sequence[str], present: Sequence[Any], name: str) -> list[str]:
+    """Return the names of columns as the table spells them, whose case, spaces and underscores may differ.
+
+    Parameters
+    ----------
+    wanted : sequence of str
+        Names as a person typed them.
+    present : sequence
+        The columns of the table.
+    name : str
+        What to call the table in errors.
+
+    Warns
+    -----
+    ColumnWarning
+        If a column of another spelling is taken.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from reliablenet.tables.columns import spell_columns
+    >>> with warnings.catch_warnings(record=True) as found:
+    ...     warnings.simplefilter("always")
+    ...     spell_columns(["default"], ["age", "Default "], "loans.csv")
+    ['Default ']
+    >>> print(found[0].message)
+    loans.csv has no column 'default'; 'Default ' is taken for it.
+    """
+    found: list[str] = []
+    for column in wanted:
+        near = [other for other in present if _bare(str(other)) == _bare(column)]
+        if column not in present and len(near) == 1:
+            warn_user(
+                f"{name} has no column {column!r}; {near[0]!r} is taken for it.", ColumnWarning
+            )
+            found.append(near[0])
+        else:
+            found.append(column)
+    return found
+
+
+def listed(names: Iterable[Any], most: int = 20) -> str:
+    """Return names for a message: all of them, or the first and how many more there are.
+
+    Examples
+    --------
+    >>> from reliablenet.tables.columns import listed
+    >>> listed(["age", "sex"]), listed("abcde", most=3)
+    ("'age', 'sex'", "'a', 'b', 'c' and 2 more")
+    """
+    texts = [repr(name) for name in names]
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[\s_]+", "", name).casefold()
 
 
 def check_distinct(names: Sequence[Any], name: str) -> None:
@@ -55,14 +122,14 @@ def check_distinct(names: Sequence[Any], name: str) -> None:
     >>> check_distinct(["age", "rate", "age"], "loans.csv")
     Traceback (most recent call last):
         ...
-    reliablenet.errors.InvalidDataError: loans.csv: column names must differ; ['age'] occur more than
+    reliablenet.errors.InvalidDataError: loans.csv: column names must differ; 'age' occur more than
     once. Rename or drop all but one of each.
     """
     counts = Counter(str(column) for column in names)
     if len(counts) < len(names):
         twice = [text for text, count in counts.items() if count > 1]
         raise InvalidDataError(
-            f"{name}: column names must differ; {twice[:10]} occur more than once. Rename or drop "
+            f"{name}: column names must differ; {listed(twice)} occur more than once. Rename or drop "
             "all but one of each."
         )
 

@@ -1,52 +1,74 @@
-"""Tables from files: CSV in its many forms, JSON lines or Parquet, whole or in batches of bounded memory."""
+"""Tables from files: CSV in its many forms, JSON lines, Excel, Parquet or Feather, whole or in batches."""
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from reliablenet.errors import InvalidDataError, MissingExtraError
+from reliablenet.errors import InvalidDataError
+from reliablenet.tables.arrow import is_arrow, opened_arrow
 from reliablenet.tables.columns import check_columns
 from reliablenet.tables.json_lines import json_frames, json_names, looks_like_json
-from reliablenet.tables.text import Records, first_bytes, opened_text
+from reliablenet.tables.text import Records, opened_text
+from reliablenet.tables.workbook import is_workbook, opened_workbook
 
 BATCH_ROWS = 65_536
 MISSING = ["?", ".", "-", "--", "Null", "NAN", "Nan", "NaT"]  # beside those that pandas knows
-INDEX_COLUMN = re.compile(r"__index_level_\d+__")  # how pandas stores an index in Parquet
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A file that holds a table.
+
+    Attributes
+    ----------
+    path : Path
+    header : bool
+        Whether the first line names the columns. Without names they are called 0, 1, 2 and so on.
+    """
+
+    path: Path
+    header: bool = True
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+        return self.path.name
 
 
 @contextmanager
-def local_file(path: str | Path) -> Iterator[Path]:
+def local_file(path: str | Path, *, header: bool = True) -> Iterator[TableFile]:
     """Yield a file that can be read more than once: the path, or a copy of standard input for ``-``."""
     if str(path) != "-":
-        yield Path(path)
+        yield TableFile(Path(path), header)
         return
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "standard input"  # errors show this name
         with copy.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        yield copy
+        yield TableFile(copy, header)
 
 
-def read_table(path: str | Path, *, text: Collection[str] = ()) -> pd.DataFrame:
+def read_table(path: str | Path | TableFile, *, text: Collection[str] = ()) -> pd.DataFrame:
     r"""Read a table whole.
 
-    JSON lines have one object a line; fields inside fields get names with dots. Separator (comma, semicolon, tab, bar), decimal comma, compression (gz, bz2, xz, zip, zst) and
-    byte order mark are found out. A damaged file is refused with the number of the line.
+    Separator (comma, semicolon, tab, bar), decimal comma, compression (gz, bz2, xz, zip, zst) and byte
+    order mark are found out. JSON lines have one object a line; fields inside fields get names with
+    dots. Of a workbook the first sheet is read. A damaged file is refused with the number of the line.
 
     Parameters
     ----------
-    path : str or Path
-        CSV, TSV, JSON lines or Parquet.
+    path : str, Path or TableFile
+        CSV, TSV, JSON lines, Excel (.xlsx), Parquet or Feather.
     text : collection of str
         Columns to leave as they are written, where pandas would see numbers.
 
@@ -67,19 +89,15 @@ def read_table(path: str | Path, *, text: Collection[str] = ()) -> pd.DataFrame:
     0  31.0  2.50
     1   NaN  1.25
     """
-    path = Path(path)
-    if _is_parquet(path):
-        with _parquet(path) as file:
-            return _arrow_frame(file.read(_columns_of(file)))
-    with opened_text(path) as lines:
-        frames = _text_frames(lines, path, None, None, text)
-        if (frame := next(frames, None)) is None:
-            raise InvalidDataError(f"{path.name} has a header and no rows.")
-        return frame
+    file = _as_file(path)
+    frame = next(_frames(file, None, None, text), None)
+    if frame is None or not len(frame):
+        raise InvalidDataError(f"{file.name} has a header and no rows.")
+    return frame
 
 
 def read_batches(
-    path: str | Path,
+    path: str | Path | TableFile,
     columns: Sequence[str] | None = None,
     rows: int = BATCH_ROWS,
     *,
@@ -89,7 +107,7 @@ def read_batches(
 
     Parameters
     ----------
-    path : str or Path
+    path : str, Path or TableFile
         As for `read_table`.
     columns : sequence of str, optional
         Those to read, in this order; all by default.
@@ -113,48 +131,58 @@ def read_batches(
     ...     [batch["letter"].tolist() for batch in read_batches(file, ["letter"], rows=2)]
     [['a', 'b'], ['c']]
     """
-    path = Path(path)
-    if not _is_parquet(path):
-        with opened_text(path) as lines:
-            yield from _text_frames(lines, path, columns, rows, text)
-        return
-    with _parquet(path) as file:
-        wanted = _columns_of(file)
-        if columns is not None:
-            check_columns(columns, wanted, path.name)
-            wanted = list(columns)
-        start = 0
-        for batch in file.iter_batches(rows, columns=wanted):
-            frame = _arrow_frame(batch)[wanted]
-            frame.index = pd.RangeIndex(start, start := start + len(frame))  # as that of a CSV file
-            yield frame
+    yield from _frames(_as_file(path), columns, rows, text)
 
 
-def column_names(path: str | Path) -> list[str]:
+def column_names(path: str | Path | TableFile) -> list[str]:
     """Return the names of a table's columns; no row is read."""
-    path = Path(path)
-    if _is_parquet(path):
-        with _parquet(path) as file:
-            return _columns_of(file)
-    with opened_text(path) as lines:
+    file = _as_file(path)
+    if is_arrow(file.path):
+        _check_header(file)
+        with opened_arrow(file.path) as table:
+            return table.names
+    with _opened_lines(file) as lines:
         first, lines = _peeked(lines)
         if looks_like_json(first):
-            return json_names(lines, path.name)
-        return list(Records(lines, path.name).dialect.names)
+            _check_header(file)
+            return json_names(lines, file.name)
+        return list(Records(lines, file.name, header=file.header).dialect.names)
 
 
-def _text_frames(
-    lines: Iterator[str],
-    path: Path,
-    columns: Sequence[str] | None,
-    rows: int | None,
-    text: Collection[str],
+def _as_file(path: str | Path | TableFile) -> TableFile:
+    return path if isinstance(path, TableFile) else TableFile(Path(path))
+
+
+def _check_header(file: TableFile) -> None:
+    """Refuse to read a file without its names if its format gives every column one."""
+    if not file.header:
+        raise InvalidDataError(
+            f"{file.name} has names for its columns, as every file of its kind: use these."
+        )
+
+
+def _frames(
+    file: TableFile, columns: Sequence[str] | None, rows: int | None, text: Collection[str]
 ) -> Iterator[pd.DataFrame]:
     """Yield batches, or the whole table if ``rows`` is None."""
-    first, lines = _peeked(lines)
-    if looks_like_json(first):
-        return (_tidy(frame) for frame in json_frames(lines, path.name, columns, rows, text=text))
-    return _csv_frames(Records(lines, path.name), path, columns, rows, text)
+    if is_arrow(file.path):
+        _check_header(file)
+        with opened_arrow(file.path) as table:
+            yield from table.frames(columns, rows, text)
+        return
+    with _opened_lines(file) as lines:
+        first, lines = _peeked(lines)
+        if looks_like_json(first):
+            _check_header(file)
+            for frame in json_frames(lines, file.name, columns, rows, text=text):
+                yield _tidy(frame)
+        else:
+            records = Records(lines, file.name, header=file.header)
+            yield from _csv_frames(records, file.name, columns, rows, text)
+
+
+def _opened_lines(file: TableFile) -> AbstractContextManager[Iterator[str]]:
+    return (opened_workbook if is_workbook(file.path) else opened_text)(file.path)
 
 
 def _peeked(lines: Iterator[str]) -> tuple[str, Iterator[str]]:
@@ -169,14 +197,14 @@ def _peeked(lines: Iterator[str]) -> tuple[str, Iterator[str]]:
 
 def _csv_frames(
     records: Records,
-    path: Path,
+    name: str,
     columns: Sequence[str] | None,
     rows: int | None,
     text: Collection[str],
 ) -> Iterator[pd.DataFrame]:
     dialect = records.dialect
     if columns is not None:
-        check_columns(columns, dialect.names, path.name)
+        check_columns(columns, dialect.names, name)
     options: dict[str, Any] = {
         "sep": dialect.separator,
         "decimal": dialect.decimal,
@@ -186,7 +214,7 @@ def _csv_frames(
         "index_col": False,
         "skipinitialspace": True,
         "na_values": MISSING,
-        "dtype": {name: str for name in dialect.names if name in text},
+        "dtype": {column: str for column in dialect.names if column in text},
         "low_memory": False,  # the type of a column is decided once for all its rows
         "chunksize": rows,
     }
@@ -198,7 +226,7 @@ def _csv_frames(
     except pd.errors.EmptyDataError:
         pass
     except pd.errors.ParserError as error:
-        raise InvalidDataError(f"{path.name} cannot be read as a table: {error}.") from error
+        raise InvalidDataError(f"{name} cannot be read as a table: {error}.") from error
 
 
 def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
@@ -206,47 +234,4 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
     for column in (name for name, kind in frame.dtypes.items() if kind.kind == "O"):
         if pd.api.types.infer_dtype(frame[column], skipna=True) == "boolean":
             frame = frame.astype({column: "boolean"})
-    return frame
-
-
-def _is_parquet(path: Path) -> bool:
-    return first_bytes(path).startswith(b"PAR1")
-
-
-@contextmanager
-def _parquet(path: Path) -> Iterator[Any]:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise MissingExtraError(
-            "Parquet files need pyarrow: pip install 'reliablenet[parquet]'"
-        ) from None
-    try:
-        # Read ahead, all that was read would stay in memory until the end.
-        with pq.ParquetFile(path, pre_buffer=False) as file:
-            yield file
-    except pa.ArrowException as error:
-        raise InvalidDataError(f"{path.name} is not a whole Parquet file: {error}.") from error
-
-
-def _columns_of(file: Any) -> list[str]:
-    return [name for name in file.schema_arrow.names if not INDEX_COLUMN.fullmatch(name)]
-
-
-def _arrow_frame(batch: Any) -> pd.DataFrame:
-    """Return Arrow data as a frame whose types do not depend on whether values are missing."""
-    import pyarrow as pa
-
-    def dtype(kind: Any) -> Any:
-        return pd.BooleanDtype() if pa.types.is_boolean(kind) else None
-
-    fields = [
-        field.with_type(pa.float64()) if pa.types.is_decimal(field.type) else field
-        for field in batch.schema
-    ]
-    table = batch.cast(pa.schema(fields))
-    frame: pd.DataFrame = table.to_pandas(
-        types_mapper=dtype, date_as_object=False, ignore_metadata=True
-    )
     return frame

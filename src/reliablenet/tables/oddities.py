@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reliablenet.errors import InvalidDataError
+from reliablenet.tables.columns import listed
 
 SHOWN = 6
 RARE = 0.01  # a longer tail than training showed is no news
@@ -113,7 +114,7 @@ class Oddities:
         names = {str(name) for name in allowed}
         gone = [name for name in self.empty if str(name) not in names]
         if gone:
-            which = f"Column {gone[0]!r} is" if len(gone) == 1 else f"Columns {gone[:10]} are"
+            which = f"Column {gone[0]!r} is" if len(gone) == 1 else f"Columns {listed(gone)} are"
             raise InvalidDataError(
                 f"{which} missing in all {len(self):,} rows, and never was in a row that the model was "
                 "trained on: its certificate says nothing about such rows. Bring the values, or name "

@@ -15,6 +15,7 @@ from reliablenet.errors import ColumnWarning, InvalidDataError
 from reliablenet.tables.columns import (
     REMEDY_DATES,
     check_distinct,
+    listed,
     row_number,
     why_useless_number,
     why_useless_text,
@@ -98,7 +99,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
         if not self.numbers_ and not self.categories_:
             raise InvalidDataError(
                 f"No feature varies over the {len(table)} training rows in a way that can be "
-                f"learned from; columns: {self.dropped_[:10]}."
+                f"learned from; columns: {listed(self.dropped_)}."
             )
         return self
 
@@ -265,8 +266,8 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
         missing = [column for column in self.columns_ if column not in table.columns]
         if missing:
             raise InvalidDataError(
-                f"Columns that the model was fitted on are missing: {missing[:10]}. "
-                f"Got {table.columns.tolist()[:10]}."
+                f"Columns that the model was fitted on are missing: {listed(missing)}. "
+                f"Got {listed(table.columns)}."
             )
         return table
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from reliablenet.errors import DataFileError, InvalidDataError, MissingExtraError
-from reliablenet.tables.columns import check_distinct
+from reliablenet.tables.columns import check_distinct, listed
 
 SAMPLE_LINES = 2000  # the separator and the decimal sign are found in these
 LONGEST_LINE = 2**28
@@ -123,21 +123,25 @@ class Records:
     lines : iterator of str
     name : str
         For errors.
+    header : bool
+        Whether the first record holds the names.
 
     Attributes
     ----------
     dialect : Dialect
     """
 
-    def __init__(self, lines: Iterator[str], name: str) -> None:
+    def __init__(self, lines: Iterator[str], name: str, *, header: bool = True) -> None:
         self._name = name
+        self._first = "header" if header else "first line"
         self._line = 0
         self._pending: list[str] = []  # lines of the record at hand
         sample = list(islice(lines, SAMPLE_LINES))
-        self.dialect = find_dialect(sample, name)
+        self.dialect = find_dialect(sample, name, header=header)
         self._records = self._checked(self._numbered(chain(sample, lines)))
         self._rest = ""
-        next(self._records)  # the header
+        if header:
+            next(self._records)
 
     def read(self, size: int = -1) -> str:
         """Return the next characters, at most ``size`` of them."""
@@ -186,14 +190,16 @@ class Records:
                 )
             if found != width:
                 raise InvalidDataError(
-                    f"{self._name}: line {first} has {_count(found, 'field')} where the header has "
+                    f"{self._name}: line {first} has {_count(found, 'field')} where the {self._first} has "
                     f"{width}. Repair it."
                 )
             yield record if record.endswith("\n") else record + "\n"
 
 
-def find_dialect(lines: list[str], name: str) -> Dialect:
+def find_dialect(lines: list[str], name: str, *, header: bool = True) -> Dialect:
     r"""Find separator, decimal sign and column names in the first lines of a table.
+
+    Without a header, columns are called 0, 1, 2 and so on.
 
     Examples
     --------
@@ -221,9 +227,10 @@ def find_dialect(lines: list[str], name: str) -> Dialect:
         return (sum(len(row) == width for row in rows) / len(rows) if width > 1 else 0.0), width
 
     separator = max(SEPARATORS, key=fit)
-    header, *rows = (row for row in parsed[separator] if row)
-    fields = [field.strip() for row in rows for field in row]
-    return Dialect(separator, _decimal(fields, separator, name), _names(header, name))
+    first, *rows = (row for row in parsed[separator] if row)
+    fields = [field.strip() for row in (rows if header else [first, *rows]) for field in row]
+    names = _names(first, name) if header else tuple(str(place) for place in range(len(first)))
+    return Dialect(separator, _decimal(fields, separator, name), names)
 
 
 def _names(header: list[str], name: str) -> tuple[str, ...]:
@@ -276,12 +283,10 @@ def _only_member(archive: zipfile.ZipFile, path: Path) -> str:
     names = [info.filename for info in archive.infolist() if not info.is_dir()]
     if "manifest.json" in names and "certificate.json" in names:
         raise InvalidDataError(f"{path.name} is a model and not a table.")
-    if any(name.startswith("xl/") for name in names):
-        raise InvalidDataError(f"{path.name} is an Excel workbook. Save the sheet as CSV first.")
     tables = [name for name in names if not name.startswith("__MACOSX/")]
     if len(tables) != 1:
         raise InvalidDataError(
-            f"{path.name} must hold one table; it holds {_count(len(tables), 'file')}: {tables[:5]}."
+            f"{path.name} must hold one table; it holds {_count(len(tables), 'file')}: {listed(tables)}."
         )
     return tables[0]
 

@@ -1,0 +1,81 @@
+"""A table to learn from, as the options of a command name its columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from reliablenet.cli import options
+from reliablenet.tables.columns import find_columns
+from reliablenet.tables.files import local_file, read_table
+from reliablenet.tables.target import take_target
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class LabelledTable:
+    """A table with a target.
+
+    Attributes
+    ----------
+    frame : DataFrame
+    name : str
+        That of the file.
+    target : str
+    group : str
+        Column that says whose row each is; "" if rows are their own.
+    by : tuple of str
+        Columns whose values make the groups of a promise.
+    drop : tuple of str
+        Columns that are no features.
+    """
+
+    frame: pd.DataFrame
+    name: str
+    target: str
+    group: str
+    by: tuple[str, ...]
+    drop: tuple[str, ...]
+
+    def take(self, *, numbers: bool = False) -> tuple[pd.DataFrame, NDArray[Any]]:
+        """Return features and labels, or the numbers to predict."""
+        idle = [*self.drop, *filter(None, [self.group])]
+        return take_target(self.frame, self.target, idle, name=self.name, numbers=numbers)
+
+    @property
+    def groups(self) -> pd.Series[Any] | None:
+        """Whose row each is, if rows belong together."""
+        return self.frame[self.group] if self.group else None
+
+
+def read_labelled(
+    data: str,
+    target: str,
+    *,
+    group: str = "",
+    by: str = "",
+    drop: str = "",
+    categorical: str = "",
+    header: bool = True,
+) -> LabelledTable:
+    """Read a table and find the columns that are meant, whatever the case they were typed in."""
+    with local_file(data, header=header) as file:
+        kinds = options.names(categorical)
+        frame = read_table(file, text=kinds)
+        present = frame.columns.tolist()
+        kinds_found = find_columns(kinds, present, file.name)
+        if kinds_found != kinds:
+            frame = read_table(file, text=kinds_found)
+        asked = [target, *filter(None, [group])]
+        found, *grouped = find_columns(asked, present, file.name)
+        return LabelledTable(
+            frame,
+            file.name,
+            target=found,
+            group=grouped[0] if grouped else "",
+            by=tuple(find_columns(options.names(by), present, file.name)),
+            drop=tuple(find_columns(options.names(drop), present, file.name)),
+        )
