@@ -18,7 +18,7 @@ sys.path[:0] = [str(ROOT / "tests" / "serve")]
 from http_fuzz_cases import fuzz  # noqa: E402
 from serving import Load, LocalServer, ServerProcess, make_rows, records, wait_until  # noqa: E402
 
-KILLS, FUZZ_ROUNDS, EXAMPLES = 10, 10, 40
+KILLS, FUZZ_ROUNDS, EXAMPLES = 10, 25, 40
 
 
 def _saved(folder: Path) -> Path:

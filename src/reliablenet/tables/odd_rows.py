@@ -6,7 +6,7 @@ type) needs several rows and marks none of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,7 @@ from reliablenet.tables.profile import (
     FEW,
     ColumnProfile,
     InputProfile,
+    NumberProfile,
     as_numbers,
     image_columns,
     kind_of,
@@ -29,7 +30,7 @@ from reliablenet.tables.units import CHANCE, changed_factor
 
 SAMPLED = 250  # rows that are looked at for a change of unit
 MANY = 1000  # rows from which on it pays to read texts once for all
-CACHED = 256  # rows taken together, so that they stay in the cache
+CACHED = 1024  # rows taken together, so that they stay in the cache
 EXAMPLES = 3
 
 
@@ -62,9 +63,9 @@ def find_oddities(profile: InputProfile | None, X: Any, rows: int | None = None)
         and profile.layout != "frame"
     ):
         matrix = image_columns(X) if X.ndim > 2 else X
-        numbers = all(column.kind == "number" for column in profile.columns)
-        if numbers and max(int(column.name) for column in profile.columns) < matrix.shape[1]:
-            return _Search(n).look_at_matrix(profile, matrix).result()
+        numbers = profile.numbers
+        if numbers is not None and numbers.places[-1] < matrix.shape[1]:
+            return _Search(n).look_at_matrix(profile.columns, numbers, matrix).result()
     table = profile.table(X)
     if table is None:
         return Oddities(nothing, profiled=False)
@@ -118,28 +119,28 @@ class _Search:
     def result(self) -> Oddities:
         return Oddities(self.odd, tuple(self.found))
 
-    def look_at_matrix(self, profile: InputProfile, X: NDArray[Any]) -> _Search:
+    def look_at_matrix(
+        self, columns: Sequence[ColumnProfile], known: NumberProfile, X: NDArray[Any]
+    ) -> _Search:
         """Look at an array of numbers: at single values only in columns where some is out of bounds."""
-        columns = profile.columns
-        places = [int(column.name) for column in columns]
-        lows, highs = np.array([column.fences for column in columns]).T
-        if places != list(range(X.shape[1])):
-            X = X[:, places]
+        if len(known.places) != X.shape[1]:
+            X = X[:, known.places]
         least, most = X[0].copy(), X[0].copy()
         for start in range(0, self.n, CACHED):
             rows = X[start : start + CACHED]
             np.minimum(least, rows.min(axis=0), out=least)
             np.maximum(most, rows.max(axis=0), out=most)
-        fits = (least >= lows) & (most <= highs)  # NaN fails every comparison
-        for place in np.flatnonzero(~fits):
+        low, high = known.fences
+        fits = (least >= low) & (most <= high)  # NaN fails every comparison
+        for place in np.flatnonzero(~fits).tolist():
             self._look_at_numbers(columns[place], X[:, place].astype(np.float64))
         if self.n > 1:
-            sample = X[self.sampled].astype(np.float64)
-            quartiles = np.array([column.quartiles for column in columns])
-            with np.errstate(invalid="ignore"):
-                medians = np.median(sample, axis=0)
-            moved = ~((medians >= quartiles[:, 0]) & (medians <= quartiles[:, 2]))
-            for place in np.flatnonzero(moved | (least == most)):
+            sample = X[self.sampled]
+            middle = len(sample) // 2
+            medians = np.partition(sample, middle, axis=0)[middle]  # NaN stands behind the others
+            low, high = known.quartiles
+            moved = ~((medians >= low) & (medians <= high)) | np.isnan(least)
+            for place in np.flatnonzero(moved | (least == most)).tolist():
                 self._look_at_whole(columns[place], X[:, place].astype(np.float64))
         return self
 

@@ -122,6 +122,23 @@ class ColumnProfile:
 
 
 @dataclass(frozen=True)
+class NumberProfile:
+    """What a profile knows of columns that are all numbers of an array, one below the other.
+
+    Attributes
+    ----------
+    places : list of int
+        Of the columns in the array, ascending.
+    fences, quartiles : arrays of shape (2, columns)
+        Lower and upper fence, first and third quartile.
+    """
+
+    places: list[int]
+    fences: NDArray[np.float64]
+    quartiles: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
 class InputProfile:
     """What training rows looked like, in counts.
 
@@ -164,6 +181,18 @@ class InputProfile:
                 "The input profile contradicts itself: columns must differ and count the same rows. "
                 "Fit and save the model again."
             )
+
+    @cached_property
+    def numbers(self) -> NumberProfile | None:
+        """The columns as arrays, where all are numbers of an array."""
+        places = [column.name for column in self.columns if type(column.name) is int]
+        if any(column.kind != "number" for column in self.columns) or places != sorted(places):
+            return None
+        if len(places) < len(self.columns):
+            return None
+        fences = np.array([column.fences for column in self.columns]).T
+        quartiles = np.array([column.quartiles for column in self.columns]).T[[0, 2]]
+        return NumberProfile(places, fences, quartiles)
 
     def summary(self) -> str:
         """Return in a line what it knows."""
