@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from studies.guarantees.drift import LONGEST
 from studies.guarantees.monitor import FAULTS
 from studies.runner import Record, read_records
 from tools.docs.markdown import percent, record_table, table
@@ -45,6 +46,38 @@ def monitor_renewals() -> str:
     return record_table(columns, read_records("guarantees", "renewal"), ("way",))
 
 
+def drift_levels() -> str:
+    """Return how often the source test raised an alarm though nothing changed."""
+    found = [r for r in read_records("guarantees", "drift") if r["part"] == "level"]
+    fault = "training rows"
+    columns = {
+        "test": lambda r: str(r["test"]),
+        "compared with": lambda r: (
+            r["compared_with"] + " (a fault)" * (r["compared_with"] == fault)
+        ),
+        "draws": lambda r: f"{r['draws']:,}",
+        "alarm raised": lambda r: percent(r["alarms"], r["draws"]),
+    }
+    return record_table(columns, found, ("test", "compared with"))
+
+
+def drift_shifts() -> str:
+    """Return which of the paper's shifts the source test sees, by how many new rows."""
+    found = [r for r in read_records("guarantees", "drift") if r["part"] == "shift"]
+    sizes = sorted({r["new_rows"] for r in found if r["new_rows"] != "stream"})
+    cases = dict.fromkeys((r["dataset"], r["shift"]) for r in found)
+    rows = []
+    for case in cases:
+        of_case = {r["new_rows"]: r for r in found if (r["dataset"], r["shift"]) == case}
+        seen = [f"{of_case[n]['seen']:.0%}" if n in of_case else "" for n in sizes]
+        stream = of_case["stream"]
+        soon = stream["median_delay"] <= LONGEST
+        told = [f"{stream['median_delay']}", stream["where"]] if soon else ["never", ""]
+        rows.append([*case, *seen, *told])
+    headings = ["dataset", "shift", *(f"seen in {n} rows" for n in sizes), "stream, half by row"]
+    return table([*headings, "where"], rows, ("dataset", "shift", "where"))
+
+
 def _bound(record: Record) -> str:
     failed = record["bound_failed"]
     return "" if failed is None else percent(failed, record["streams"])
@@ -60,6 +93,8 @@ def _rows(rows: int | None) -> str:
 
 
 PARTS = {
+    "drift_levels": drift_levels,
+    "drift_shifts": drift_shifts,
     "monitor_delays": monitor_delays,
     "monitor_levels": monitor_levels,
     "monitor_renewals": monitor_renewals,
