@@ -44,7 +44,7 @@ OPTIONS = [
     "-x",
     "-q",
     "-p",
-    "no:randomly",
+    "_hypothesis_pytestplugin",  # the only one: loading the others takes longer than most tests
     "-p",
     "no:cacheprovider",
     "--hypothesis-profile=mutation",
@@ -150,6 +150,8 @@ def run_tests(folder: Path, tests: list[str], seconds: float) -> str:
             os.chdir(folder)
             sys.path.insert(0, str(folder / "src"))
             os.environ["PYTHONPATH"] = str(folder / "src")
+            os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+            sys.dont_write_bytecode, sys.pycache_prefix = False, str(folder / "bytecode")
             import pytest
 
             code = int(pytest.main([*OPTIONS, *tests], plugins=[QuickestFirst(folder)]))

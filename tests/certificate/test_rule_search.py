@@ -148,7 +148,7 @@ def test_costs_are_held_to_the_bound_of_their_sum(seed):
     expected = np.zeros(len(y), bool)
     for threshold in np.unique(score)[::-1]:
         accepted = score >= threshold
-        if hoeffding_bentkus_p(spent[accepted].sum() / len(y), len(y), budget / 4.0) > RHO:
+        if hoeffding_bentkus_p(spent[accepted].sum(), len(y), budget / 4.0) > RHO:
             break
         expected = accepted
     np.testing.assert_array_equal(found.rule.accept(proba), expected)

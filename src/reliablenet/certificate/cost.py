@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -10,20 +11,18 @@ from typing import Any
 from scipy.special import bdtr
 
 from reliablenet._checks import check_positive, parameter_error
-from reliablenet.certificate.planning import largest_certifiable_errors
 from reliablenet.certificate.record import Certificate
 from reliablenet.certificate.wording import confidence
 from reliablenet.errors import InvalidDataError
 
 ROUNDED = 1.0 + 1e-12  # a sum of costs is not over a limit because of its last bits
-STEPS = 200  # of a bisection; more than a float has bits to decide
 
 
-def hoeffding_bentkus_p(mean: float, n: int, alpha: float) -> float:
-    """Return a p-value for "the expectation exceeds alpha", from the mean of n values in [0, 1].
+def hoeffding_bentkus_p(total: float, n: int, alpha: float) -> float:
+    """Return a p-value for "the expectation exceeds alpha", from the sum of n values in [0, 1].
 
     The smaller of Hoeffding's and Bentkus's (Bates et al. 2021, Learn then Test): exp(-n h(m, alpha)) with
-    m = min(mean, alpha), and e P(Bin(n, alpha) <= ceil(n mean)).
+    m = min(total / n, alpha), and e P(Bin(n, alpha) <= ceil(total)).
 
     Examples
     --------
@@ -31,11 +30,11 @@ def hoeffding_bentkus_p(mean: float, n: int, alpha: float) -> float:
     >>> round(hoeffding_bentkus_p(0.0, 59, 0.05), 4)
     0.0485
     """
-    m = min(mean, alpha)
+    m = min(total / n, alpha)
     left = m * math.log(m / alpha) if m > 0.0 else 0.0
-    right = (1.0 - m) * (math.log1p(-m) - math.log1p(-alpha)) if m < 1.0 else 0.0
-    hoeffding = math.exp(-n * max(left + right, 0.0))
-    bentkus = math.e * float(bdtr(min(math.ceil(n * mean), n), n, alpha))
+    right = (1.0 - m) * (math.log1p(-m) - math.log1p(-alpha))
+    hoeffding = math.exp(-n * (left + right))
+    bentkus = math.e * float(bdtr(min(math.ceil(total), n), n, alpha))
     return min(hoeffding, bentkus, 1.0)
 
 
@@ -51,22 +50,11 @@ def largest_certifiable_cost(n: int, alpha: float, rho: float) -> float:
     """
     if hoeffding_bentkus_p(0.0, n, alpha) > rho:
         return -1.0
-    low, high = 0.0, alpha
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        if hoeffding_bentkus_p(middle, n, alpha) <= rho:
-            low = middle
-        else:
-            high = middle
-    # Bentkus rises in steps: where one just passes, n times its mean may round below the count
-    whole = largest_certifiable_errors(n, alpha, min(rho / math.e, 0.5))
-    total = n * low
-    exact = float(whole) if whole >= 0 and hoeffding_bentkus_p(whole / n, n, alpha) <= rho else 0.0
-    return max(total, exact) if hoeffding_bentkus_p(total / n, n, alpha) <= rho else exact
+    return _last_float(0.0, n * alpha, lambda total: hoeffding_bentkus_p(total, n, alpha) <= rho)
 
 
-def hoeffding_bentkus_upper(mean: float, n: int, rho: float) -> float:
-    """Return the upper confidence bound of an expectation, from the mean of n values in [0, 1].
+def hoeffding_bentkus_upper(total: float, n: int, rho: float) -> float:
+    """Return the upper confidence bound of an expectation, from the sum of n values in [0, 1].
 
     Examples
     --------
@@ -74,16 +62,19 @@ def hoeffding_bentkus_upper(mean: float, n: int, rho: float) -> float:
     >>> round(hoeffding_bentkus_upper(0.0, 59, 0.05), 4)
     0.0495
     """
-    low, high = mean, 1.0
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        if middle > 0.0 and hoeffding_bentkus_p(mean, n, middle) <= rho:
-            high = middle
-        else:
-            low = middle
-    return high
+    open_ = _last_float(total / n, 1.0, lambda mean: not _refuted(mean, total, n, rho))
+    return math.nextafter(open_, 1.0)
+
+
+def _refuted(mean: float, total: float, n: int, rho: float) -> bool:
+    return mean > 0.0 and hoeffding_bentkus_p(total, n, mean) <= rho
+
+
+def _last_float(low: float, high: float, holds: Callable[[float], bool]) -> float:
+    """Return the last float of which something holds; it holds of ``low``, and not of ``high``."""
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
 
 
 @dataclass(frozen=True, repr=False)
@@ -158,11 +149,11 @@ class CostCertificate(Certificate):
         if self.single:
             return float(super().upper_bound)
         total = self.cost / self.largest
-        if self.kind == "monotone" and 0 < self.accepted < self.n:
-            total = max(total, largest_certifiable_cost(self.n, self.alpha, self.rho))
-        bound = hoeffding_bentkus_upper(min(total / self.n, 1.0), self.n, self.rho)
         most = largest_certifiable_cost(self.n, self.alpha, self.rho)
-        within = 0.0 <= total <= most * ROUNDED
+        if self.kind == "monotone" and 0 < self.accepted < self.n:
+            total = max(total, most)
+        bound = hoeffding_bentkus_upper(min(total, self.n), self.n, self.rho)
+        within = total <= most * ROUNDED
         return min(bound, self.alpha) if within else max(bound, math.nextafter(self.alpha, 1.0))
 
     @property

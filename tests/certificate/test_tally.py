@@ -1,0 +1,318 @@
+"""What a promise counts, batch by batch, against a plain count of all rows at once."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from scipy.stats import binom
+
+from reliablenet import Promise
+from reliablenet.certificate.cost import largest_certifiable_cost
+from reliablenet.certificate.scored import ScoredRows
+from reliablenet.certificate.tally import Level, Tally, share_level
+from reliablenet.errors import InvalidDataError, InvalidParameterError
+
+NAMES = np.array(["cat", "dog", "cow"])
+COSTS = np.array([[0.0, 1.0, 2.0], [4.0, 0.0, 0.5], [3.0, 8.0, 0.0]])
+
+
+def make_rows(n=60, seed=0, unknown=False, by=True) -> ScoredRows:
+    """Return rows whose truth and prediction are places among three classes."""
+    rng = np.random.default_rng(seed)
+    truth, predicted = rng.integers(-1 if unknown else 0, 3, n), rng.integers(0, 3, n)
+    groups = {"race": rng.choice(["A", "B", "C"], n), "sex": rng.choice(["f", "m"], n)}
+    return ScoredRows(
+        rng.random(n).round(1), truth != predicted, 0.0,
+        truth=truth, predicted=predicted, by=groups if by else None,
+    )  # fmt: skip
+
+
+def with_names(rows: ScoredRows) -> ScoredRows:
+    """Return the same rows with labels in place of their places."""
+    changed = {"truth": NAMES[rows.truth], "predicted": NAMES[rows.predicted]}
+    return ScoredRows(**vars(rows) | changed)
+
+
+def counted(promise: Promise, classes=None, batches=None) -> Tally:
+    tally = Tally(promise, classes)
+    for rows in batches or [make_rows()]:
+        tally.look(rows, rows.score)
+        tally.count(rows, rows.score >= 0.5, tally.codes(rows))
+    return tally
+
+
+def by_hand(promise: Promise, rows: ScoredRows) -> dict:
+    """Return rows, rows accepted and mistakes accepted of each population, row by row."""
+    truth, predicted = NAMES[rows.truth], NAMES[rows.predicted]
+    found: dict = {}
+    for i in range(rows.n):
+        label = {
+            "overall": "all", "among_accepted": "all", "cost": "all",
+            "by_group": ", ".join(str(rows.by[name][i]) for name in promise.by) if promise.by else "",
+            "by_class": str(truth[i]), "by_predicted": str(predicted[i]),
+        }[promise.kind]  # fmt: skip
+        own = found.setdefault(label, [0, 0, 0])
+        own[0] += 1
+        own[1] += rows.score[i] >= 0.5
+        own[2] += rows.score[i] >= 0.5 and bool(rows.wrong[i])
+    if promise.kind == "by_predicted":
+        found = {label: [rows.n, *own[1:]] for label, own in found.items()}
+    return found
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [
+        Promise.overall(0.1),
+        Promise.by_group(0.1, by="race"),
+        Promise.by_group(0.1, by=["race", "sex"]),
+        Promise.by_class(0.1),
+        Promise.by_predicted(0.1),
+    ],
+    ids=lambda promise: f"{promise.kind} {promise.by}",
+)
+@pytest.mark.parametrize("named", [False, True])
+def test_populations_are_counted_as_by_hand_in_one_batch_or_in_many(promise, named):
+    rows = make_rows()
+    if named:
+        given, classes = with_names(rows), None
+    else:
+        given, classes = rows, NAMES
+    whole = counted(promise, classes, [given])
+    parts = counted(promise, classes, [given.take(slice(a, a + 7)) for a in range(0, 60, 7)])
+    expected = by_hand(promise, rows)
+    for tally in (whole, parts):
+        found = zip(tally.sizes, tally.accepted, tally.errors, strict=True)
+        assert dict(zip(tally.labels, map(list, found), strict=True)) == expected
+        for code, label in enumerate(tally.labels):
+            assert sorted(tally._mistakes(code)[0]) == sorted(mistakes_of(promise, rows, label))
+
+
+def mistakes_of(promise: Promise, rows: ScoredRows, label: str) -> list[float]:
+    groups = [
+        ", ".join(values) for values in zip(*(rows.by[name] for name in promise.by), strict=True)
+    ]
+    of = {
+        "by_class": NAMES[rows.truth],
+        "by_predicted": NAMES[rows.predicted],
+        "by_group": np.array(groups),
+    }
+    own = of[promise.kind] == label if promise.kind in of else np.ones(rows.n, bool)
+    return rows.score[own & rows.wrong].tolist()
+
+
+@pytest.mark.parametrize("kind", ["by_class", "by_predicted"])
+def test_only_classes_with_a_budget_are_populations(kind):
+    promise = getattr(Promise, kind)({"dog": 0.1})
+    rows = make_rows()
+    for tally in (counted(promise, NAMES, [rows]), counted(promise, None, [with_names(rows)])):
+        assert tally.labels == ["dog"]
+        assert tally.budgets == [0.1]
+        assert list(tally.errors) == [by_hand(promise, rows)["dog"][2]]
+
+
+def test_groups_without_a_budget_are_counted_and_have_none():
+    tally = counted(Promise.by_group({"B": 0.2, "Z": 0.1}, by="race"))
+    assert tally.labels[:2] == ["B", "Z"]
+    assert set(tally.labels) == {"A", "B", "C", "Z"}
+    assert tally.budgets[:2] == [0.2, 0.1]
+    assert all(math.isnan(budget) for budget in tally.budgets[2:])
+    assert tally.sizes[1] == 0
+    assert tally.sizes.sum() == 60
+
+
+def test_a_prediction_seen_late_was_possible_in_every_row():
+    early = ScoredRows(
+        np.ones(5), np.zeros(5, bool), 0.0, truth=np.zeros(5, int), predicted=np.zeros(5, int)
+    )
+    late = ScoredRows(
+        np.ones(2), np.ones(2, bool), 0.0, truth=np.zeros(2, int), predicted=np.full(2, 9)
+    )
+    tally = counted(Promise.by_predicted(0.1), None, [early, late])
+    assert (tally.labels, tally.sizes.tolist()) == ([0, 9], [7, 7])
+    assert (tally.accepted.tolist(), tally.errors.tolist()) == ([5, 2], [0, 2])
+
+
+@pytest.mark.parametrize("unknown", [False, True])
+def test_costs_are_sums_of_the_table_row_by_row(unknown):
+    """A class that the model does not know costs as much as the worst of the known."""
+    rows = make_rows(200, unknown=unknown)
+    table = np.vstack([COSTS, COSTS.max(axis=0)])
+    acted = rows.score >= 0.5
+    tally = counted(
+        Promise.cost(COSTS, 1.0, classes=NAMES),
+        NAMES,
+        [rows.take(slice(0, 90)), rows.take(slice(90, 200))],
+    )
+    spent = [table[t, p] for t, p in zip(rows.truth, rows.predicted, strict=True)]
+    assert tally.cost == pytest.approx(sum(np.array(spent)[acted]))
+    assert tally.guessing == pytest.approx(min(table[rows.truth].sum(axis=0)))
+    assert tally.errors.tolist() == [np.count_nonzero(acted & (np.array(spent) > 0))]
+    np.testing.assert_allclose(tally.spending(rows, tally.codes(rows)), np.array(spent) / 8.0)
+    assert not tally.counts
+    assert tally.budgets == [1.0 / 8.0]
+
+
+def test_costs_follow_the_order_of_the_model():
+    rows = make_rows()
+    turned = [2, 0, 1]
+    promise = Promise.cost(COSTS[np.ix_(turned, turned)], 1.0, classes=NAMES[turned])
+    assert counted(promise, NAMES).cost == counted(Promise.cost(COSTS, 1.0), NAMES).cost
+    by_name = counted(promise, None, [with_names(rows)])
+    assert by_name.cost == counted(Promise.cost(COSTS, 1.0), NAMES).cost
+    numbers = counted(Promise.cost(COSTS, 1.0), None, [rows])
+    assert numbers.cost == by_name.cost
+
+
+def test_one_positive_cost_is_a_count():
+    assert Tally(Promise.cost([[0, 7], [7, 0]], 1.0)).counts
+    assert Tally(Promise.cost([[0, 7], [0, 0]], 1.0)).counts
+    assert not Tally(Promise.cost([[0, 7], [6, 0]], 1.0)).counts
+    assert Tally(Promise.overall(0.1)).counts
+
+
+@pytest.mark.parametrize(
+    ("promise", "classes", "rows", "message"),
+    [
+        (Promise.by_class({"cat": 0.1, "eel": 0.1, "elk": 0.1}), NAMES, None, "`alpha` of Promise.by_class names ['eel', 'elk'], which is no class of the model; its classes are ['cat', 'dog', 'cow']."),
+        (Promise.by_predicted({"eel": 0.1}), NAMES, None, "`alpha` of Promise.by_predicted names ['eel'], which is no class of the model; its classes are ['cat', 'dog', 'cow']."),
+        (Promise.cost(COSTS, 1.0), NAMES[:2], None, "`matrix` of Promise.cost must have a row and a column for each class of the model, ['cat', 'dog']; got 3 for ['cat', 'dog']."),
+        (Promise.cost(COSTS, 1.0, classes=["cat", "dog", "elk"]), NAMES, None, "each class of the model, ['cat', 'dog', 'cow']; got 3 for ['cat', 'dog', 'elk']."),
+        (Promise.by_group(0.1, by=["race", "sex"]), None, make_rows(by=False), "The promise speaks of the groups of race and sex: give the group of each row with `by`."),
+        (Promise.by_class(0.1), None, ScoredRows(np.ones(3), np.zeros(3, bool), 0.0), "Promise.by_class needs true and predicted labels; `correct` alone has none."),
+        (Promise.by_predicted(0.1), None, ScoredRows(np.ones(3), np.zeros(3, bool), 0.0), "Promise.by_predicted needs true and predicted labels; `correct` alone has none."),
+        (Promise.cost(COSTS, 1.0), None, ScoredRows(np.ones(3), np.zeros(3, bool), 0.0), "Promise.cost needs true and predicted labels; `correct` alone has none."),
+        (Promise.cost(COSTS, 1.0), None, with_names(make_rows()), "Promise.cost must name the classes of its matrix: Promise.cost(matrix, budget, classes=[...])."),
+    ],
+)  # fmt: skip
+def test_what_a_promise_cannot_count_is_said(promise, classes, rows, message):
+    with pytest.raises((InvalidParameterError, InvalidDataError)) as caught:
+        counted(promise, classes, [rows])
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("promise", "expected"),
+    [
+        (Promise.by_predicted({"cat": 0.1}), [0, -1, -1]),
+        (
+            Promise.by_class({"dog": 0.1}),
+            [0, -1, 0],
+        ),  # whatever is not predicted dog may be a mistake in it
+        (Promise.by_group(0.1, by="race"), None),
+    ],
+    ids=["predicted", "class", "group"],
+)
+def test_each_row_must_reach_the_threshold_of_whom_it_may_wrong(promise, expected):
+    rows = make_rows()
+    tally = counted(promise, NAMES, [rows])
+    found = tally.limit_codes(rows)
+    if expected is None:
+        assert [tally.labels[code] for code in found] == rows.by["race"].tolist()
+    else:
+        assert found.tolist() == [expected[place] for place in rows.predicted]
+
+
+def test_tables_of_thresholds_name_predictions_or_groups():
+    one = Tally(Promise.by_class({"dog": 0.1}), NAMES)
+    assert one.table({"dog": 0.7}, 0.0).values == {"cat": 0.7, "cow": 0.7, "dog": 0.0}
+    assert one.table({"dog": math.inf}, 0.0).values == dict.fromkeys(
+        ["cat", "cow", "dog"], math.inf
+    )
+    assert (one.key, one.table({"dog": 0.7}, 0.0).key) == (("predicted",), ("predicted",))
+    two = Tally(Promise.by_class(0.1), ["no", "yes"])
+    assert two.table({"no": 0.6, "yes": 0.8}, 0.0).values == {"no": 0.8, "yes": 0.6}
+    free = Tally(Promise.by_predicted({"cat": 0.1}), NAMES)
+    assert free.table({"cat": 0.9}, 0.3).values == {"cat": 0.9, "cow": 0.3, "dog": 0.3}
+    unnamed = counted(Promise.by_predicted(0.1), None, [with_names(make_rows())])
+    assert unnamed.table({"dog": 0.9, "cat": 0.8}, 0.3).values == {"cat": 0.8, "dog": 0.9}
+    groups = Tally(Promise.by_group(0.1, by=["race", "sex"]))
+    made = groups.table({"B, f": 0.9, "A, m": 0.8, 3: 0.5}, 0.0)
+    assert made.key == ("race", "sex")
+    assert list(made.values.items()) == [(3, 0.5), ("A, m", 0.8), ("B, f", 0.9)]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.05, 0.2, 0.5]), st.integers(1, 120))
+def test_the_first_mistake_that_cannot_be_afforded(seed, alpha, n):
+    rng = np.random.default_rng(seed)
+    rows = ScoredRows(rng.random(n).round(1), rng.random(n) < rng.random(), 0.0)
+    tally = counted(Promise.overall(alpha), None, [rows])
+    places = np.sort(rows.score[rows.wrong])[::-1]
+    most = sum(binom.cdf(np.arange(n + 1), n, alpha) <= 0.1) - 1
+    places = np.append(places, np.full(n + 1, -math.inf))
+    expected = places[most] if most >= 0 else math.inf
+    assert tally.excess(0, 0.1) == expected
+    assert tally.affords_all(0, 0.1) == (expected == -math.inf)
+
+
+def test_a_population_without_rows_is_never_certified():
+    assert Tally(Promise.by_group({"A": 0.1}, by="race")).excess(0, 0.1) == math.inf
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 300))
+def test_the_first_cost_that_cannot_be_afforded(seed, n):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 3, n)
+    predicted = np.where(rng.random(n) < rng.random(), rng.integers(0, 3, n), truth)
+    rows = ScoredRows(
+        rng.permutation(n) / n, truth != predicted, 0.0, truth=truth, predicted=predicted
+    )
+    tally = counted(
+        Promise.cost(COSTS, 0.8), None, [rows.take(slice(0, n // 2)), rows.take(slice(n // 2, n))]
+    )
+    most, total, expected = largest_certifiable_cost(n, 0.1, 0.1), 0.0, -math.inf
+    for i in np.argsort(-rows.score):
+        total += COSTS[truth[i], predicted[i]] / 8.0
+        if total > most * (1 + 1e-12):
+            expected = rows.score[i]
+            break
+    assert tally.excess(0, 0.1) == (math.inf if most < 0 else expected)
+
+
+class Sizes:
+    """A tally of which only sizes, budgets and who affords all are known."""
+
+    def __init__(self, sizes, budgets, affords=lambda code, level: False) -> None:
+        self.sizes, self.budgets, self.affords_all = np.array(sizes), budgets, affords
+
+
+@pytest.mark.parametrize(
+    ("sizes", "tested", "each", "refused"),
+    [
+        ([100, 100], [0, 1], 0.05, 0.1 / 3),
+        ([100, 10], [0], 0.1, 0.05),  # 0.9 ** 10 is above a level of 0.05
+        ([22, 22], [0], 0.1, 0.05),  # one alone has enough rows, two have not
+        ([29, 29], [0, 1], 0.05, 0.1 / 3),
+        ([28, 29], [1], 0.1, 0.05),
+        ([5, 5], [], 0.1, 0.1),
+        ([0, 100], [1], 0.1, 0.05),
+        ([10, 300, 200, 100], [1, 2, 3], 0.1 / 3, 0.025),
+    ],
+)  # fmt: skip
+def test_those_with_enough_rows_share_the_level_alike(sizes, tested, each, refused):
+    found = share_level(Sizes(sizes, [0.1] * len(sizes)), 0.1)
+    assert found.tested == tested
+    assert (found.each, found.refused) == pytest.approx((each, refused))
+
+
+def test_without_a_budget_there_is_no_share():
+    assert share_level(Sizes([100, 100], [math.nan, 0.1]), 0.1) == Level([1], 0.1, 0.05)
+
+
+def test_whoever_affords_all_passes_its_share_on():
+    """The first at any level, the second at a third of it and above, the third never."""
+
+    def affords(code, level):
+        return code == 0 or (code == 1 and level >= 0.03)
+
+    found = share_level(Sizes([100, 100, 100], [0.2] * 3, affords), 0.08)
+    assert found == Level([0, 1, 2], 0.08, 0.02)
+    stuck = share_level(Sizes([100, 100, 100], [0.2] * 3, affords), 0.05)
+    assert stuck == Level([0, 1, 2], 0.025, 0.0125)
+    alone = share_level(Sizes([100, 100], [0.2] * 2, lambda code, level: True), 0.06)
+    assert alone == Level([0, 1], 0.06, 0.02)
