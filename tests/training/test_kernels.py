@@ -268,3 +268,25 @@ def test_training_flushes_them_and_leaves_the_setting_alone_even_if_it_fails():
         train(nn.Linear(2, 2), rows, rows, alpha=0.05, schedule=Schedule.erm(2), after_epoch=look)
     assert seen == [True]
     assert not are_flushed()
+
+
+def test_a_step_calls_nothing_that_imports_the_compiler(monkeypatch) -> None:
+    """The first call of these methods in a process imports torch._dynamo, for seconds."""
+
+    def refuse(*given: object, **more: object) -> None:
+        raise AssertionError("torch's own method was called")
+
+    for owner, name in (
+        (torch.optim.Optimizer, "add_param_group"),
+        (torch.optim.Optimizer, "zero_grad"),
+        (torch.optim.Adam, "step"),
+    ):
+        monkeypatch.setattr(owner, name, refuse)
+    layer = nn.Linear(3, 2)
+    optimiser = ClippedAdam(layer.parameters(), 0.1, 0.0, 5.0)
+    before = layer.weight.detach().clone()
+    for _ in range(2):
+        optimiser.zero_grad()
+        layer(torch.ones(4, 3)).sum().backward()
+        optimiser.descend()
+    assert not torch.equal(layer.weight, before)

@@ -6,6 +6,8 @@ torch lacks one, the public way takes its place:
 
 * without ``_fused_adam_``, ``_foreach_add_`` or ``_foreach_norm`` `ClippedAdam` calls
   ``clip_grad_norm_``, then ``Adam.step``;
+* `ClippedAdam` calls two methods of torch's optimiser in their plain form: as they stand, their first call
+  in a process imports ``torch._dynamo``, which takes seconds;
 * without ``_foreach_mul_`` or ``_foreach_lerp_`` `scale` and `blend` take the tensors one by one;
 * without ``aten.threshold_backward``, or where the hooks of a module or a weight cannot be seen,
   `find_chain` finds no chain, and autograd does the work.
@@ -28,6 +30,9 @@ NORM_OF_ALL: Any = getattr(torch, "_foreach_norm", None)
 SCALE_ALL: Any = getattr(torch, "_foreach_mul_", None)
 BLEND_ALL: Any = getattr(torch, "_foreach_lerp_", None)
 RELU_BACKWARD: Any = getattr(getattr(torch.ops.aten, "threshold_backward", None), "default", None)
+_OPTIMIZER: Any = torch.optim.Optimizer
+ADD_GROUP: Any = getattr(_OPTIMIZER.add_param_group, "__wrapped__", _OPTIMIZER.add_param_group)
+FORGET_GRADIENTS: Any = getattr(_OPTIMIZER.zero_grad, "__wrapped__", _OPTIMIZER.zero_grad)
 HOOKS_OF_MODULES = (
     "_forward_hooks",
     "_forward_pre_hooks",
@@ -161,15 +166,32 @@ class ClippedAdam(torch.optim.Adam):
         self._known: object = None  # the state that the moments were taken from
         self._moments: list[list[Tensor]] = []
 
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add weights, as torch does."""
+        ADD_GROUP(self, param_group)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients, as torch does."""
+        FORGET_GRADIENTS(self, set_to_none)
+
+    def _begin(self) -> None:
+        """Give each weight the moments that torch's fused Adam begins with."""
+        for weight in self._weights:
+            self.state[weight] = {
+                "step": torch.zeros((), dtype=torch.float32, device=weight.device),
+                "exp_avg": torch.zeros_like(weight, memory_format=torch.preserve_format),
+                "exp_avg_sq": torch.zeros_like(weight, memory_format=torch.preserve_format),
+            }
+
     def descend(self) -> None:
         """Clip the gradients that the weights hold, and move the weights."""
         if self.shrinkage:
             with torch.no_grad():
                 scale(list[Tensor](self._weights), 1.0 - self.shrinkage)
         gradients = [weight.grad for weight in self._weights if weight.grad is not None]
-        ready = self._one_kind and len(gradients) == len(self.state) == len(self._weights)
+        ready = self._one_kind and len(gradients) == len(self._weights)
+        ready = ready and len(self.state) in (0, len(self._weights))
         if not ready or None in (FUSED_ADAM, ADD_TO_ALL, NORM_OF_ALL):
-            # also before the first step, when there are no moments
             nn.utils.clip_grad_norm_(self._weights, self.clip_norm)
             self.step()
             return
@@ -178,6 +200,8 @@ class ClippedAdam(torch.optim.Adam):
             # the factor of `clip_grad_norm_`
             factor = torch.clamp(self.clip_norm / (norm + 1e-6), max=1.0)
             scale(gradients, factor)
+        if not self.state:
+            self._begin()
         if self._known is not self.state:  # the first time, and after `load_state_dict`
             names = ("exp_avg", "exp_avg_sq", "step")
             self._moments = [[self.state[w][name] for w in self._weights] for name in names]
