@@ -47,7 +47,7 @@ def test_floats_keep_their_precision_and_a_frame_its_columns(dtype):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (np.array([["a", "b"]]), "must hold numbers if it is an array.*DataFrame"),
+        (np.array([["a", "b"]]), "must hold numbers if it is an array.*data frame"),
         (pd.DataFrame({"a": []}), "0 sample"),
         (pd.DataFrame(index=[0, 1]), "feature"),
     ],

@@ -20,6 +20,7 @@ from reliablenet.certificate.record import Unit
 from reliablenet.errors import FoldWarning, InvalidDataError, ReuseWarning
 from reliablenet.tables.copies import count_copies
 from reliablenet.tables.folds import Fold, Folds, cut_parts
+from reliablenet.tables.frames import pandas_of
 
 
 def check_rows(model: BaseEstimator, X: Any, y: Any, *, reset: bool) -> Any:
@@ -30,12 +31,12 @@ def check_rows(model: BaseEstimator, X: Any, y: Any, *, reset: bool) -> Any:
     model : estimator
         Learns number and names of the features if ``reset``, else they must be those it knows.
     X : array or data frame
+        Frames of polars, Arrow and the like become those of pandas.
     y : array-like, None or "no_validation"
         Only looked at where it is missing.
     reset : bool
     """
-    if hasattr(X, "detach"):
-        X = as_array(X)
+    X = as_array(X) if hasattr(X, "detach") else pandas_of(X)
     owner = type(model).__name__
     if isinstance(X, pd.DataFrame):
         validate_data(model, X, y, reset=reset, skip_check_array=True)
@@ -54,8 +55,8 @@ def check_rows(model: BaseEstimator, X: Any, y: Any, *, reset: bool) -> Any:
         if "could not convert string" not in str(error):
             raise
         raise InvalidDataError(
-            f"`X` of {owner} must hold numbers if it is an array; got text ({error}). Pass a pandas "
-            "DataFrame: its text columns become categories."
+            f"`X` of {owner} must hold numbers if it is an array; got text ({error}). Pass a data "
+            "frame: its text columns become categories."
         ) from None
 
 

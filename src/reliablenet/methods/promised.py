@@ -14,6 +14,7 @@ from reliablenet.certificate.record import Certificate
 from reliablenet.certificate.rule import ALL, Rule, Thresholds, columns_of
 from reliablenet.certificate.rule_plan import plan_rule
 from reliablenet.errors import InvalidParameterError
+from reliablenet.tables.frames import pandas_of
 
 Columns = dict[str, NDArray[Any]]
 
@@ -81,8 +82,9 @@ def group_columns(
                 "promise=Promise.by_group(...)."
             )
         return {}
-    names, source = promise.columns, by
+    names, source = promise.columns, pandas_of(by)
     if by is None:
+        X = pandas_of(X)
         has = hasattr(X, "columns") and all(name in X.columns for name in names)
         if not has and not needed:
             return {}

@@ -30,6 +30,7 @@ from reliablenet.tables.copies import (
     more_than_chance,
 )
 from reliablenet.tables.folds import Folds
+from reliablenet.tables.frames import pandas_of
 
 MOST_WATCHED = 1_000_000  # rows whose copies are counted one by one
 
@@ -300,6 +301,7 @@ def fingerprint(*tables: Any) -> str:
 
 def _table_parts(table: Any) -> list[tuple[str, Any]]:
     """Return what a table consists of, each part with its name."""
+    table = pandas_of(table)
     if sparse.issparse(table):
         matrix = sparse.csr_array(table, copy=True)
         matrix.sum_duplicates()
@@ -308,8 +310,6 @@ def _table_parts(table: Any) -> list[tuple[str, Any]]:
         return [("shape", np.array(matrix.shape)), *parts, ("values", matrix.data)]
     if isinstance(table, pd.DataFrame):
         return [(repr(name), column) for name, column in table.items()]
-    if hasattr(table, "columns"):
-        return [(repr(name), table[name]) for name in table.columns]
     return [("values", table)]
 
 

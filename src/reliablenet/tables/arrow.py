@@ -40,7 +40,7 @@ class ArrowTable:
         check_columns(wanted, self.names, self._name)
         start = 0
         for batch in self._batches(wanted, rows):
-            frame = _frame(batch, text)[wanted]
+            frame = arrow_frame(batch, text)[wanted]
             frame.index = pd.RangeIndex(start, start := start + len(frame))  # as that of a CSV file
             yield frame
 
@@ -93,7 +93,7 @@ def opened_arrow(path: Path) -> Iterator[ArrowTable]:
         raise InvalidDataError(f"{path.name} is not a whole {kind} file: {error}.") from error
 
 
-def _frame(batch: Any, text: Collection[str]) -> pd.DataFrame:
+def arrow_frame(batch: Any, text: Collection[str] = ()) -> pd.DataFrame:
     """Return Arrow data as a frame whose types do not depend on whether values are missing."""
     import pyarrow as pa
 
