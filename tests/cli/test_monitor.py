@@ -62,6 +62,21 @@ def test_labels_audits_groups_and_empty_outcomes(tmp_path):
     assert run("monitor", file, "--label", "label").exit_code == 2
 
 
+def assert_alike(found, expected):
+    """The log is read in pieces, so that sums may differ in their last digits."""
+    if isinstance(expected, dict):
+        assert found.keys() == expected.keys()
+        for name, value in expected.items():
+            assert_alike(found[name], value)
+    elif isinstance(expected, list):
+        assert len(found) == len(expected)
+        for pair in zip(found, expected, strict=True):
+            assert_alike(*pair)
+    else:
+        same = pytest.approx(expected, rel=1e-9) if isinstance(expected, float) else expected
+        assert found == same
+
+
 def test_a_decision_log_is_read_whole_and_outcomes_count_where_they_belong(tmp_path):
     place = tmp_path / "decisions.db"
     certificate = rn.Certificate(0, 80, 100, alpha=0.04, rho=0.05, threshold=0.9)
@@ -83,7 +98,7 @@ def test_a_decision_log_is_read_whole_and_outcomes_count_where_they_belong(tmp_p
     expected.update(accepted, wrong, audited, pending=np.arange(400) % 10 == 0)
     found = run("monitor", place, "--json")
     assert found.exit_code == 4, found.output
-    assert json.loads(found.stdout) == json.loads(json.dumps(expected.to_dict()))
+    assert_alike(json.loads(found.stdout), json.loads(json.dumps(expected.to_dict())))
     assert run("monitor", place, "--audit", 0.5).exit_code == 2
 
 

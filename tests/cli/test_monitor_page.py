@@ -18,6 +18,11 @@ def test_the_page_of_a_log_is_written_and_the_alarm_still_ends_with_4(call, tmp_
         assert quiet.exit_code == 0, quiet.output
         assert "No alarm" in (tmp_path / "page.html").read_text()
         log.record([Outcome(name, wrong=True) for name, _ in logged[40:]])
+    lenient = call(
+        "monitor", tmp_path / "d.db", "--out", tmp_path / "lenient.html", "--alpha", 0.99
+    )
+    assert lenient.exit_code == 0, lenient.output
+    assert "the budget is 99" in (tmp_path / "lenient.html").read_text()
     loud = call("monitor", tmp_path / "d.db", "--out", tmp_path / "page.html")
     assert loud.exit_code == 4
     text = (tmp_path / "page.html").read_text()

@@ -80,16 +80,7 @@ def monitor(
     if place.startswith(URL) or _is_sqlite(Path(place)):
         if audit is not None or group or label:
             raise typer.BadParameter("a decision log knows its columns and its audits by itself.")
-        from reliablenet.monitor.log import DecisionLog
-        from reliablenet.monitor.reading import watch_log
-
-        with DecisionLog(place) as log:
-            found = watch_log(log, alpha, level)
-            if out is not None:
-                from reliablenet.report import write_page
-                from reliablenet.report.monitor import monitor_page
-
-                write_page(monitor_page(log, level=level), out)
+        found = _watch_log(place, alpha, level, out)
     elif out is not None:
         raise typer.BadParameter("--out draws the page of a decision log; this is a table.")
     else:
@@ -100,6 +91,23 @@ def monitor(
         show(str(found), _lines(found))
     if found.alarm:
         raise typer.Exit(ALARM)
+
+
+def _watch_log(place: str, alpha: float | None, level: float, out: Path | None) -> Monitor:
+    from reliablenet.errors import InvalidDataError
+    from reliablenet.monitor.log import DecisionLog
+    from reliablenet.monitor.watched import watch
+
+    with DecisionLog(place) as log:
+        watched = watch(log, level, alpha)
+        if out is not None:
+            from reliablenet.report import write_page
+            from reliablenet.report.monitor import monitor_page
+
+            write_page(monitor_page(log, level=level, watched=watched), out)
+    if watched.monitor is None:
+        raise InvalidDataError(watched.why_not)
+    return watched.monitor
 
 
 def _watch_file(

@@ -1,77 +1,21 @@
-"""Outcomes from where they are kept: a decision log, or a table with a row for each decision."""
+"""Outcomes from a table with a row for each decision."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from reliablenet.certificate.rule_certify import read_certificate
 from reliablenet.errors import InvalidDataError
 from reliablenet.monitor.monitor import Monitor
 from reliablenet.monitor.outcomes import is_flag
 from reliablenet.tables.files import TableFile, column_names, read_batches
 from reliablenet.tables.target import label_texts
 
-if TYPE_CHECKING:
-    from reliablenet.monitor.log import DecisionLog
-
 YES, NO = ("true", "yes", "1", "1.0"), ("false", "no", "0", "0.0")
-
-
-def watch_log(log: DecisionLog, alpha: Any = None, level: float = 0.05) -> Monitor:
-    """Return the monitor of the rule in force, from all its decisions and outcomes so far.
-
-    All is computed anew, in the order of the decisions, so that an outcome counts where its decision
-    stands, however late it came. Outcomes of rows that the coin did not pick do not count: nobody knows why they are there.
-
-    Parameters
-    ----------
-    log : DecisionLog
-    alpha : optional
-        As for `Monitor`; by default the certificate of the rule in force.
-    level : float in (0, 1)
-
-    Returns
-    -------
-    Monitor
-    """
-    rules = log.rules()
-    if not rules:
-        raise InvalidDataError(f"The decision log {log.name} holds no decision yet.")
-    rule = rules[-1]
-    rows = [
-        entry
-        for entry in log.entries()
-        if (entry.model, entry.certificate) == (rule.model, rule.certificate)
-    ]
-    shares = np.array([entry.share for entry in rows])
-    if len(rows) and shares.min() == 0.0:
-        raise InvalidDataError(
-            f"The decision log {log.name} has decisions that no coin could pick for audit: nothing is known of them. "
-            "Serve with a share of audits above 0."
-        )
-    budget = read_certificate(rule.document) if alpha is None else alpha
-    monitor = Monitor(budget, level, float(shares.min()) if len(rows) else 1.0)
-    if rows:
-        accepted, audit = (
-            np.array(v) for v in zip(*((r.accepted, r.audit) for r in rows), strict=True)
-        )
-        wrong = np.array([entry.wrong for entry in rows], dtype=object)
-        monitor.update(
-            accepted,
-            wrong,
-            audit,
-            pending=pd.isna(wrong),
-            by=np.array([entry.group for entry in rows], dtype=object),
-            predicted=[entry.label for entry in rows],
-            truth=np.array([entry.truth for entry in rows], dtype=object),
-            probability=shares,
-        )
-    return monitor
 
 
 @dataclass(frozen=True)

@@ -109,8 +109,11 @@ class Watched:
         return self.tallies.get(self.rules[-1].number, Tally())
 
 
-def watch(log: DecisionLog, level: float = 0.05) -> Watched:
+def watch(log: DecisionLog, level: float = 0.05, alpha: float | None = None) -> Watched:
     """Return what a log says of the rule in force.
+
+    All is computed anew, so that an outcome counts where its decision stands, however late it came.
+    Outcomes of rows that the coin did not pick do not count: nobody knows why they are there.
 
     Decisions are taken in the order in which they were made, and outcomes stand where their decision
     stood, whenever they came. Until it comes, an outcome counts as right for the alarm and as wrong
@@ -121,6 +124,8 @@ def watch(log: DecisionLog, level: float = 0.05) -> Watched:
     log : DecisionLog
     level : float
         Allowed probability of a false alarm, ever.
+    alpha : float, optional
+        A budget instead of that of the certificate in force.
 
     Returns
     -------
@@ -141,19 +146,25 @@ def watch(log: DecisionLog, level: float = 0.05) -> Watched:
             if entry.group is not None:
                 found.groups.setdefault(entry.group, Tally()).add(entry)
     try:
-        _watch(found, log, force, level, share, total)
+        _watch(found, log, force, level, share, total, alpha)
     except ReliableNetError as error:
         found.monitor, found.why_not = None, str(error)
     return found
 
 
 def _watch(
-    found: Watched, log: DecisionLog, force: Rule, level: float, share: float, total: int
+    found: Watched,
+    log: DecisionLog,
+    force: Rule,
+    level: float,
+    share: float,
+    total: int,
+    alpha: float | None,
 ) -> None:
     if share == 0.0:
-        found.why_not = "No decision is audited, so that nothing can be known of mistakes."
+        found.why_not = "No decision is audited, so that nothing can be known of mistakes. Serve with a share of audits above 0."
         return
-    found.monitor = Monitor(found.certificate, level, share)
+    found.monitor = Monitor(found.certificate if alpha is None else alpha, level, share)
     if total == 0:
         return
     size = min(max(-(-total // POINTS), 1), CHUNK)

@@ -81,9 +81,9 @@ class Oddities:
 
     def __str__(self) -> str:
         count = int(self.odd.sum())
-        verb = "row is" if len(self) == 1 else "rows are"
+        rows, verb = "row" if len(self) == 1 else "rows", "is" if count == 1 else "are"
         lines = [
-            f"{count:,} of {len(self):,} {verb} odd, measured by the rows that the model was trained on:"
+            f"{count:,} of {len(self):,} {rows} {verb} odd, measured by the rows that the model was trained on:"
         ]
         ordered = sorted(self.found, key=lambda one: (one.what in OF_ROWS, -one.rows))
         lines += [f"  {one.column}: {one.detail}" for one in ordered[:SHOWN]]
