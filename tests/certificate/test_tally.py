@@ -179,8 +179,8 @@ def test_one_positive_cost_is_a_count():
     [
         (Promise.by_class({"cat": 0.1, "eel": 0.1, "elk": 0.1}), NAMES, None, "`alpha` of Promise.by_class names ['eel', 'elk'], which is no class of the model; its classes are ['cat', 'dog', 'cow']."),
         (Promise.by_predicted({"eel": 0.1}), NAMES, None, "`alpha` of Promise.by_predicted names ['eel'], which is no class of the model; its classes are ['cat', 'dog', 'cow']."),
-        (Promise.cost(COSTS, 1.0), NAMES[:2], None, "`matrix` of Promise.cost must have a row and a column for each class of the model, ['cat', 'dog']; got 3 for ['cat', 'dog']."),
-        (Promise.cost(COSTS, 1.0, classes=["cat", "dog", "elk"]), NAMES, None, "each class of the model, ['cat', 'dog', 'cow']; got 3 for ['cat', 'dog', 'elk']."),
+        (Promise.cost(COSTS, 1.0), NAMES[:2], None, "`matrix` of Promise.cost must have a row and a column for each class of the model, ['cat', 'dog']; got 3 rows."),
+        (Promise.cost(COSTS, 1.0, classes=["cat", "dog", "elk"]), NAMES, None, "each class of the model, ['cat', 'dog', 'cow']; got those of ['cat', 'dog', 'elk']."),
         (Promise.by_group(0.1, by=["race", "sex"]), None, make_rows(by=False), "The promise speaks of the groups of race and sex: give the group of each row with `by`."),
         (Promise.by_class(0.1), None, ScoredRows(np.ones(3), np.zeros(3, bool), 0.0), "Promise.by_class needs true and predicted labels; `correct` alone has none."),
         (Promise.by_predicted(0.1), None, ScoredRows(np.ones(3), np.zeros(3, bool), 0.0), "Promise.by_predicted needs true and predicted labels; `correct` alone has none."),

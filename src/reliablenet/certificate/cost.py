@@ -35,7 +35,7 @@ def hoeffding_bentkus_p(total: float, n: int, alpha: float) -> float:
     right = (1.0 - m) * (math.log1p(-m) - math.log1p(-alpha))
     hoeffding = math.exp(-n * (left + right))
     bentkus = math.e * float(bdtr(min(math.ceil(total), n), n, alpha))
-    return min(hoeffding, bentkus, 1.0)
+    return min(hoeffding, bentkus)
 
 
 @lru_cache(maxsize=1024)
@@ -62,12 +62,8 @@ def hoeffding_bentkus_upper(total: float, n: int, rho: float) -> float:
     >>> round(hoeffding_bentkus_upper(0.0, 59, 0.05), 4)
     0.0495
     """
-    open_ = _last_float(total / n, 1.0, lambda mean: not _refuted(mean, total, n, rho))
+    open_ = _last_float(total / n, 1.0, lambda mean: hoeffding_bentkus_p(total, n, mean) > rho)
     return math.nextafter(open_, 1.0)
-
-
-def _refuted(mean: float, total: float, n: int, rho: float) -> bool:
-    return mean > 0.0 and hoeffding_bentkus_p(total, n, mean) <= rho
 
 
 def _last_float(low: float, high: float, holds: Callable[[float], bool]) -> float:
