@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 from rule_examples import EASY, TRUTH
 
-from reliablenet.certificate.rule import Rule, Thresholds
+from reliablenet.certificate.rule import (
+    Rule,
+    Thresholds,
+    columns_of,
+    crossed,
+    factorize,
+    key_name,
+    limited_by,
+    merge_tables,
+)
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 
@@ -51,3 +62,168 @@ def test_a_rule_without_thresholds_is_none():
     ):
         with pytest.raises((InvalidDataError, InvalidParameterError)):
             Rule.from_dict(damaged)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Thresholds(("race",), {("A", "B"): 0.5}), "`values` of Thresholds must name texts or numbers; got ('A', 'B')."),
+        (lambda: Thresholds(("race",), {"A": np.nan}), "`threshold` of Thresholds must be a number; got nan."),
+        (lambda: Thresholds(("race",), {"A": "high"}), "`threshold` of Thresholds must be a number; got 'high'."),
+        (lambda: Rule(()), "A rule needs at least one threshold."),
+        (lambda: Rule.from_dict(None), "This does not describe a rule: TypeError("),
+        (lambda: Rule.from_dict({"tables": []}), "This does not describe a rule: KeyError('classes')."),
+        (lambda: Rule.from_dict({"tables": [{"key": ["all"], "values": [["all"]]}], "classes": None}), "This does not describe a rule: ValueError("),
+        (lambda: Rule.from_dict({"tables": [3], "classes": None}), "This does not describe a rule: TypeError("),
+    ],
+)  # fmt: skip
+def test_what_is_no_rule_is_refused_in_these_words(make, message):
+    with pytest.raises((InvalidParameterError, InvalidDataError)) as caught:
+        make()
+    assert str(caught.value).startswith(message)
+
+
+def test_a_row_is_accepted_at_its_threshold_and_above():
+    one = Rule((Thresholds(("all",), {"all": 0.5}),))
+    assert one.accept(score=[0.4, 0.5, 0.6]).tolist() == [False, True, True]
+    assert (one.threshold, one.thresholds, one.columns) == (0.5, {"all": 0.5}, ())
+    none = Thresholds(("race",), {"A": np.inf, "B": -np.inf})
+    labels = np.array(["A", "B", "B"])
+    assert none.accept(np.array([np.inf, -np.inf, 0.0]), labels).tolist() == [False, True, True]
+
+
+def test_predictions_are_columns_or_the_names_of_columns():
+    table = Thresholds(("predicted",), {"no": 0.95, "yes": 0.5})
+    rule = Rule((table,), classes=("no", "yes"))
+    proba = [[0.9, 0.1], [0.1, 0.9]]
+    assert rule.accept(proba).tolist() == [False, True]
+    assert rule.accept(proba, score=[0.96, 0.4]).tolist() == [True, False]
+    assert rule.accept(score=[0.9, 0.9], predicted=["no", "yes"]).tolist() == [False, True]
+    assert Rule((Thresholds(("predicted",), {1: 0.5}),)).accept(proba).tolist() == [False, True]
+
+
+def test_a_row_must_reach_every_threshold():
+    rule = Rule(
+        (
+            Thresholds(("all",), {"all": 0.4}),
+            Thresholds(("race",), {"A": 0.5, "B": 0.8}),
+            Thresholds(("race", "sex"), {"A, f": 0.6, "A, m": 0.0, "B, f": 0.0}),
+        )
+    )
+    assert rule.columns == ("race", "sex")
+    assert rule.thresholds == {
+        "all": 0.4, "race=A": 0.5, "race=B": 0.8,
+        "race, sex=A, f": 0.6, "race, sex=A, m": 0.0, "race, sex=B, f": 0.0,
+    }  # fmt: skip
+    assert rule.threshold == 0.5  # no row below it reaches all of them
+    by = {"race": np.array(list("AAAB")), "sex": np.array(list("fmfm"))}
+    assert rule.accept(score=[0.55, 0.55, 0.65, 0.99], by=by).tolist() == [False, True, True, False]
+    assert Rule((Thresholds(("race",), {}),)).threshold == np.inf
+
+
+def test_a_rule_survives_its_text():
+    tables = (
+        Thresholds(("race",), {"A": np.inf, 1: -np.inf, 2.5: 0.5, False: 0.1}),
+        Thresholds(("all",), {"all": 0}),
+    )
+    for classes in (None, ("no", 1)):
+        rule = Rule(tables, classes)
+        text = json.dumps(rule.to_dict(), allow_nan=False)
+        assert Rule.from_dict(json.loads(text)) == rule
+
+
+def test_of_two_thresholds_for_the_same_rows_the_larger_counts():
+    one = Thresholds(("race",), {"A": 0.5, "B": 0.6})
+    two = Thresholds(("race",), {"C": 0.3, "A": 0.7})
+    merged = merge_tables([one, Thresholds(("all",), {"all": 0.2}), two])
+    assert [table.key for table in merged] == [("race",), ("all",)]
+    # whom a table does not know it defers
+    assert list(merged[0].values.items()) == [("A", 0.7), ("B", np.inf), ("C", np.inf)]
+    score, labels = np.linspace(0, 1, 30), np.array(list("ABC") * 10)
+    both = one.accept(score, labels) & two.accept(score, labels)
+    np.testing.assert_array_equal(merged[0].accept(score, labels), both)
+
+
+@pytest.mark.parametrize(
+    ("kind", "predicted", "budgets", "whose"),
+    [
+        ("by_predicted", "a", ["a", "b"], "a"),
+        ("by_predicted", "c", ["a", "b"], None),
+        ("by_class", "a", ["a", "b"], "b"),
+        ("by_class", "b", ["a", "b"], "a"),
+        ("by_class", "c", ["a"], "a"),
+        ("by_class", "a", ["a"], None),
+    ],
+)
+def test_a_wrong_prediction_is_a_mistake_in_another_class(kind, predicted, budgets, whose):
+    assert limited_by(kind, predicted, budgets) == whose
+
+
+def test_names_of_values_say_of_which_key():
+    assert key_name(("all",), "all") == "all"
+    assert key_name(("race", "sex"), "A, f") == "race, sex=A, f"
+
+
+@pytest.mark.parametrize(
+    ("by", "names", "message"),
+    [
+        (None, ("race", "sex"), "`by` of certify must give the group of each row (race, sex); got None."),
+        (np.zeros(3), ("race", "sex"), "`by` of certify must hold the columns ['race', 'sex'], as a mapping or a data frame; got a ndarray."),
+        ({"race": [1, 2, 3]}, ("race", "sex"), "`by` of certify must hold the column 'sex'; got ['race']."),
+        (pd.DataFrame({"sex": [1, 2, 3]}), ("race",), "`by` of certify must hold the column 'race'; got ['sex']."),
+        ([1, 2], ("race",), "`by` of certify must give one group for each of the 3 rows; got shape (2,) for 'race'."),
+        ([None, 1, np.nan], ("race",), "`by` of certify must name a group for every row; 'race' is missing in row 0 (2 in all). Give such rows a group of their own, such as 'unknown'."),
+    ],
+)  # fmt: skip
+def test_groups_that_are_none_are_refused_in_these_words(by, names, message):
+    with pytest.raises((InvalidParameterError, InvalidDataError)) as caught:
+        columns_of(by, names, 3, "certify", missing=False)
+    assert str(caught.value) == message
+
+
+def test_groups_are_read_from_arrays_mappings_and_frames():
+    frame = pd.DataFrame({"race": ["A", "B", None], "sex": list("fmf")})
+    for by in (frame, frame.to_dict("list"), dict(frame)):
+        found = columns_of(by, ("race", "sex"), 3, "certify")
+        assert list(found) == ["race", "sex"]
+        assert found["sex"].tolist() == ["f", "m", "f"]
+    # numpy would write NaN among texts as the text "nan"
+    (values,) = columns_of(["A", np.nan, "B"], ("race",), 3, "certify").values()
+    assert values.dtype == object
+    (numbers,) = columns_of(np.array([1, 2, 3]), ("race",), 3, "certify").values()
+    assert numbers.dtype == np.int64
+
+
+def test_crossed_groups_have_both_names_and_no_other_rows():
+    columns = {
+        "a": np.array([1, 1, 2, 2, 1, 3]),
+        "b": np.array(["x", "y", "x", None, "x", "y"], object),
+        "c": np.array(["u", "u", "v", "v", "u", "u"]),
+    }
+    assert crossed(columns, ("a",)) is columns["a"]
+    assert crossed(columns, ("a", "b")).tolist() == ["1, x", "1, y", "2, x", None, "1, x", "3, y"]
+    assert crossed(columns, ("c", "b", "a")).tolist() == [
+        "u, x, 1", "u, y, 1", "v, x, 2", None, "u, x, 1", "u, y, 3",
+    ]  # fmt: skip
+
+
+def test_values_are_numbered_in_the_order_of_any_machine():
+    values = np.array([3, 1, 3], dtype=">i4")
+    codes, names = factorize(values)
+    assert (codes.tolist(), names) == ([0, 1, 0], [3, 1])
+    assert factorize(np.array([None, "a"], object))[0].tolist() == [-1, 0]
+
+
+def test_rows_of_groups_that_are_always_deferred_are_counted():
+    rule = Rule(
+        (
+            Thresholds(("all",), {"all": np.inf}),
+            Thresholds(("race",), {"A": 0.5, "B": np.inf, 3: np.inf}),
+            Thresholds(("race", "sex"), {"A, f": 0.5, "B, f": 0.5}),
+        )
+    )
+    race = np.array(["A", "A", "B", 3, "C", None], object)
+    assert rule.without_threshold({"race": race}) == {"B": 1, 3: 1, "C": 1, None: 1}
+    both = rule.without_threshold({"race": race, "sex": np.array(list("fmffff"))})
+    assert both == {"B": 1, 3: 1, "C": 1, None: 2, "A, m": 1, "3, f": 1, "C, f": 1}
+    assert rule.without_threshold({}) == {}

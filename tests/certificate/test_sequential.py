@@ -3,10 +3,14 @@ import math
 import numpy as np
 import pytest
 
-from reliablenet.certificate import Certificate
+from reliablenet.certificate import Certificate, anytime_upper
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.certificate.sequential import certify_anytime, lowest_certified, threshold_grid
 from reliablenet.errors import InvalidDataError, InvalidParameterError
+
+ROWS = ScoredRows(
+    np.linspace(0, 1, 400), np.linspace(0, 1, 400) < 0.3, 0.0, unknown=np.arange(400) < 2
+)
 
 
 def test_a_threshold_needs_every_higher_one():
@@ -41,3 +45,51 @@ def test_a_certificate_of_any_time_says_alpha_and_survives_json():
     assert few.threshold == math.inf
     with pytest.raises(InvalidParameterError, match="fall from one"):
         certify_anytime(ScoredRows(score, wrong, 0.0), [0.1, 0.2], 0.05)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: threshold_grid([0.1, np.nan]), "`score` of threshold_grid must be finite numbers, at least one."),
+        (lambda: threshold_grid([[0.1, 0.2]]), "`score` of threshold_grid must be finite numbers, at least one."),
+        (lambda: threshold_grid([0.1], steps=0), "`steps` of threshold_grid must"),
+        (lambda: lowest_certified([3, 1], 500, 0.05), "`errors` of lowest_certified must never fall as the threshold falls; got [3, 1]."),
+        (lambda: lowest_certified([[1, 2]], 500, 0.05), "`errors` of lowest_certified must never fall"),
+        (lambda: lowest_certified([1], 500, 0.0), "`alpha` of lowest_certified must lie in (0, 1); got 0.0."),
+        (lambda: lowest_certified([1], 500, 0.1, 1.0), "`rho` of lowest_certified must lie in (0, 1); got 1.0."),
+        (lambda: certify_anytime(ROWS, [], 0.05), "`thresholds` of certify_anytime must fall from one to the next; got []."),
+        (lambda: certify_anytime(ROWS, [0.5, 0.5], 0.05), "`thresholds` of certify_anytime must fall from one to the next; got [0.5, 0.5]."),
+        (lambda: certify_anytime(ROWS, [[0.5]], 0.05), "`thresholds` of certify_anytime must fall"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused_in_these_words(call, message):
+    with pytest.raises((InvalidDataError, InvalidParameterError)) as caught:
+        call()
+    assert str(caught.value).startswith(message)
+
+
+def test_the_grid_is_this():
+    assert threshold_grid([3, 1, 2, 4], steps=4).tolist() == [4.0, 3.0, 2.0, 1.0]
+    assert threshold_grid([3, 1, 2, 4], steps=3).tolist() == [3.0, 2.0, 1.0]
+    assert len(threshold_grid(np.arange(1000))) == 40
+
+
+def test_a_threshold_is_certified_where_its_evidence_and_that_of_all_above_suffices():
+    """Against the bound: the evidence below alpha suffices just where the bound is below it."""
+    for n in (60, 100, 400):
+        most = sum(anytime_upper(k, n) <= 0.05 for k in range(n + 1)) - 1
+        errors = np.arange(20)
+        assert lowest_certified(errors, n, 0.05) == min(most, 19)
+    assert lowest_certified(np.array([0, 0]), 400, 0.05) == 1
+
+
+def test_rows_are_counted_at_the_threshold_that_is_certified():
+    found = certify_anytime(ROWS, [0.9, 0.5, 0.1], 0.05, 0.05, commonest=7)
+    accepted = ROWS.score >= 0.5
+    assert (found.threshold, found.accepted, found.n) == (0.5, accepted.sum(), 400)
+    assert found.errors == (accepted & ROWS.wrong).sum() == 0
+    assert (found.commonest, found.unknown, found.alpha, found.rho) == (7, 2, 0.05, 0.05)
+    # a mistake at a threshold counts against it
+    edge = ScoredRows(np.full(400, 0.5), np.arange(400) < 100, 0.0)
+    assert certify_anytime(edge, [0.5], 0.05).threshold == math.inf
+    assert certify_anytime(edge, [0.6, 0.5], 0.05).threshold == 0.6

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, strategies as st
+from rule_examples import make
 
 from reliablenet.certificate import Certificate, bound_under_shift
+from reliablenet.certificate.shift import sensitivities
 from reliablenet.certificate.shift_wording import survival
 
 
@@ -21,3 +24,32 @@ def test_the_sentence_never_claims_more_than_the_card(errors, n, alpha) -> None:
         elsewhere, times = (float(text.split(word)[1].split()[0]) for word in ("if ", "more than "))
         assert bound_under_shift(certificate.upper_bound, elsewhere / 100) <= alpha + 1e-12
         assert bound_under_shift(certificate.upper_bound, times, "likelihood ratio") <= alpha + 1e-9
+
+
+def test_of_several_parts_the_one_that_bears_least_is_named():
+    text = survival(make("groups"))
+    cards = sensitivities(make("groups"))
+    assert set(cards) == {"race=A", "race=B"}
+    weakest = min(cards, key=lambda name: cards[name].reach["likelihood ratio"])
+    assert text.startswith(f"{weakest}: ")
+    assert not survival(make("overall")).startswith("all")
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        (
+            Certificate(0, 120, 153, alpha=0.05, rho=0.05, threshold=0.9),
+            "would survive if 3.06 % of rows came from anywhere else, or if no kind of row became more "
+            "than 2.57 times as common or rare (sensitivity, not a promise)",
+        ),
+        (
+            Certificate(3, 120, 153, alpha=0.05, rho=0.05, threshold=0.9, kind="monotone"),
+            "the budget is spent: hardly any change of the source would be survived "
+            "(sensitivity, not a promise)",
+        ),
+        (Certificate(9, 120, 153, alpha=0.05, rho=0.05, threshold=0.9), ""),
+    ],
+)
+def test_the_sentence_is_this(made, text):
+    assert survival(made) == text
