@@ -294,7 +294,7 @@ PROGRAM = """
         def __iter__(self):
             for number in range(self.batches):
                 generator = torch.Generator().manual_seed(number)
-                X = torch.randn(1000, 100, generator=generator)
+                X = torch.randn(1000, 200, generator=generator)
                 yield X, (X[:, 0] + 0.3 * X[:, 1] > 0).long()
 
     def fit(batches):
@@ -313,21 +313,21 @@ PROGRAM = """
 
     fit(10)
     before = peak()
-    clf = fit(500)
+    clf = fit(250)
     after_fit = peak()
-    accepted = clf.accept(DataLoader(Generated(500), batch_size=None))
+    accepted = clf.accept(DataLoader(Generated(250), batch_size=None))
     print(len(clf.history_.records), len(accepted), after_fit - before, peak() - after_fit)
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss has other units elsewhere")
 def test_memory_does_not_grow_with_the_rows():
-    """500,000 rows of 100 numbers are 191 MiB; what is kept of them is a few numbers a row at most."""
+    """250,000 rows of 200 numbers are 191 MiB; what is kept of them is a few numbers a row at most."""
     result = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(PROGRAM)], capture_output=True, text=True
     )
     assert result.returncode == 0, result.stderr
     epochs, decided, fitting, deciding = map(int, result.stdout.split())
-    assert (epochs, decided) == (2, 500_000)
+    assert (epochs, decided) == (2, 250_000)
     assert fitting < 95  # some 40 in truth, however many the rows: the allocator's habits
     assert deciding < 95  # two probabilities a row in double precision, and copies on the way

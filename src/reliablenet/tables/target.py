@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from reliablenet._warn import warn_user
 from reliablenet.errors import InvalidDataError, LeakWarning
 from reliablenet.tables.columns import check_columns, check_known, row_number
+from reliablenet.tables.leaks import FEW_ROWS, column_leak, tells_number
 
 MOST_FRACTIONS = 20  # a target with more different fractions is a quantity
 MOST_CLASSES = 200
@@ -47,7 +48,7 @@ def take_target(
     Warns
     -----
     LeakWarning
-        If each value of a feature goes with one value of the target: it may hold the answer.
+        If a feature alone tells the target, or nearly so: it may hold the answer.
 
     Examples
     --------
@@ -65,14 +66,10 @@ def take_target(
         raise InvalidDataError(f"{name} has no column to predict {target!r} from.")
     codes = pd.factorize(labels)[0]
     for column in features.columns:
-        if _gives_away(features[column], codes):
-            warn_user(
-                LeakWarning(
-                    f"Column {column!r} gives the target away: each of its values goes with one "
-                    f"value of {target!r}. If it is not known when you decide, leave it out.",
-                    column,
-                )
-            )
+        found = _leak(features[column], codes, target, labels if numbers else None)
+        if found:
+            remedy = "If it is not known when you decide, leave it out."
+            warn_user(LeakWarning(f"Column {column!r} {found}. {remedy}", column))
     return features, labels
 
 
@@ -221,13 +218,29 @@ def _label_text(value: Any) -> str:
     return str(int(number)) if number.is_integer() and abs(number) < 2**53 else text
 
 
-def _gives_away(values: pd.Series[Any], target: NDArray[np.intp]) -> bool:
-    """Tell whether a feature of few values determines the target; a missing value is a value."""
+def _leak(
+    values: pd.Series[Any],
+    codes: NDArray[np.intp],
+    target: str,
+    numbers: NDArray[np.float64] | None,
+) -> str:
+    """Say how a feature tells the target by itself, or nothing; a missing value is a value."""
     try:
-        codes, distinct = pd.factorize(values, use_na_sentinel=False)
+        kinds, distinct = pd.factorize(values, use_na_sentinel=False)
     except TypeError:  # lists and the like, which the encoder refuses
-        return False
-    if not 2 <= len(distinct) <= len(codes) / 10:
-        return False
-    pairs = np.unique(codes.astype(np.int64) * (int(target.max()) + 1) + target)
-    return len(pairs) == len(distinct)
+        return ""
+    if 2 <= len(distinct) <= len(codes) / 10:
+        pairs = np.unique(kinds.astype(np.int64) * (int(codes.max()) + 1) + codes)
+        if len(pairs) == len(distinct):
+            return f"gives the target away: each of its values goes with one value of {target!r}"
+    if numbers is not None:
+        same = tells_number(values, numbers)
+        return f"gives the target away: it is {target!r} in another unit, or nearly so" * same
+    if len(codes) >= FEW_ROWS and len(distinct) > 1:
+        leak = column_leak(values, codes)
+        if leak.nearly_decides:
+            return (
+                f"nearly gives the target away: alone, it tells {100 * leak.right:.1f} % of the labels "
+                f"right, where the commonest gets {100 * leak.guessed:.1f} %"
+            )
+    return ""
