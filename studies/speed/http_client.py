@@ -77,6 +77,12 @@ def server(*arguments: str) -> Iterator[tuple[str, int]]:
         process.wait(60)
 
 
+def processor_seconds(pid: int) -> float:
+    """Return the processor's time that a process has taken so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def resident(pid: int) -> float:
     """Return the memory of a process in MiB."""
     text = Path(f"/proc/{pid}/status").read_text()

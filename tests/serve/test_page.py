@@ -1,5 +1,6 @@
 """The monitor's page as a person uses it: label rows, see the bound move, see an alarm; on a phone and on paper."""
 
+import json
 import re
 
 import pytest
@@ -164,3 +165,21 @@ def test_the_page_shows_renewals(model_file, tmp_path):
         text = server.get("/").text
         assert text.count("<tr") > 2
         assert "ffffffffffff" in text
+
+
+def test_the_page_for_people_who_write_a_client(watched, opened):
+    """Its example is a request that the server takes, and it fits on a phone."""
+    page = opened(f"{watched.url}/docs", viewport={"width": 390, "height": 800})
+    example = page.locator("#ask pre").first.inner_text()
+    answer = watched.post("/invocations", json.loads(example))
+    assert answer.status_code == 200, answer.text
+    assert len(answer.json()["predictions"]) == 1
+    assert (
+        page.locator("#columns tbody tr").count() == 4
+    )  # what training left out is not among them
+    assert "same" in page.locator("#columns").inner_text()
+    addresses = page.locator("#addresses td:first-child").all_inner_texts()
+    described = watched.get("/openapi.json").json()["paths"]
+    assert {address.split()[1] for address in addresses} == described.keys()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.troubles == []

@@ -63,6 +63,29 @@ def promise_text(promise: Promise, tolerance: str = "") -> str:
     }[promise.kind]
 
 
+def odd_deferred(promise: Promise | None) -> str:
+    """Return what a certificate says of a rule that also defers rows unlike those of training.
+
+    Parameters
+    ----------
+    promise : Promise or None
+        None is that of a budget for all rows.
+
+    Examples
+    --------
+    >>> from reliablenet.certificate.promise import Promise
+    >>> from reliablenet.certificate.promise_wording import odd_deferred
+    >>> odd_deferred(None)
+    'deferring odd rows acts on fewer rows and never on more, so that the promise stays'
+    >>> odd_deferred(Promise.among_accepted(0.05))
+    'the promise is about the rows acted on, and does not cover deferring odd ones: certify the rule as it is used'
+    """
+    parts = () if promise is None else (promise, *promise.parts)
+    if any(part.kind == "among_accepted" for part in parts):
+        return "the promise is about the rows acted on, and does not cover deferring odd ones: certify the rule as it is used"
+    return "deferring odd rows acts on fewer rows and never on more, so that the promise stays"
+
+
 def rule_verdict(
     certificate: RuleCertificate, subject: str = "the rule", acts: bool | None = None
 ) -> str:

@@ -47,6 +47,7 @@ def predict(
     import pandas as pd
 
     from reliablenet._files import open_atomically
+    from reliablenet.certificate.promise_wording import odd_deferred
     from reliablenet.certificate.wording import percent
     from reliablenet.cli.printing import show_json
     from reliablenet.cli.rows import decide_batches, kept_columns, load_model
@@ -92,7 +93,10 @@ def predict(
         counted += f" and {more:,} more groups" if more else ""
         note(f"rows whose group has no certificate are deferred: {counted}.")
     if odd:
-        note(str(odd) + "\n  None of the odd rows is acted on." * defer_odd)
+        note(
+            str(odd)
+            + f"\n  None of the odd rows is acted on: {odd_deferred(fitted.promise)}." * defer_odd
+        )
     elif defer_odd and not odd.profiled:
         note("the model has no input profile, so that no row was found odd: fit it again.")
     place = "" if piped else f" Decisions are in {out}."

@@ -29,6 +29,7 @@ from reliablenet.report.curves import (
     risk_coverage_chart,
     written_points,
 )
+from reliablenet.report.inputs import hidden_columns, profile_table
 from reliablenet.report.operating import OperatingPoints, operating_points
 from reliablenet.report.page import render
 from reliablenet.report.rows import accepted_mistakes, fold_rows, group_table, least_sure
@@ -119,6 +120,10 @@ def model_page(
         if model.promise is None
         else text.sentence(promise_wording.promise_text(model.promise, certificate.tolerance)),
         **_bearing(model),
+        inputs=None if model.profile_ is None else profile_table(model.profile_),
+        inputs_summary="" if model.profile_ is None else text.sentence(model.profile_.summary()),
+        inputs_deferred=text.sentence(promise_wording.odd_deferred(model.promise)),
+        inputs_hidden=0 if model.profile_ is None else hidden_columns(model.profile_),
         **_explorer(points, model.threshold_),
         curves=_curves(model, comparison),
         calibration=calibration_charts(bins),

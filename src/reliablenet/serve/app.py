@@ -18,7 +18,7 @@ from reliablenet._version import __version__
 from reliablenet.errors import DecisionLogError
 from reliablenet.monitor.log import DecisionLog, Entry
 from reliablenet.report.monitor import monitor_page
-from reliablenet.serve import describing, inference_protocol, outcomes
+from reliablenet.serve import describing, inference_protocol, manual, outcomes
 from reliablenet.serve.columns import Rows
 from reliablenet.serve.counters import Counters
 from reliablenet.serve.desk import Answer, Desk
@@ -186,6 +186,11 @@ def _add_telling(app: FastAPI, state: State) -> None:
     @app.get("/")
     async def page() -> Response:
         return Response(await asyncio.to_thread(_page, state), media_type="text/html")
+
+    @app.get("/docs")
+    async def docs() -> Response:
+        text = manual.manual_page(state.served, state.settings)
+        return Response(text, media_type="text/html")
 
     @app.get("/openapi.json")
     async def openapi() -> Response:

@@ -82,6 +82,7 @@ def _paths(served: ServedModel, row: dict[str, Any], most: int) -> dict[str, Any
             "get": _tells("Whether decisions can be logged", {"type": "object"}, more=(503,))
         },
         "/": {"get": _tells("The monitor's page", TEXT, kind="text/html", more=(503,))},
+        "/docs": {"get": _tells("This description for people", TEXT, kind="text/html")},
         "/ping": {"get": _tells("Whether the server runs", None)},
         "/v2": {"get": _tells("The server", {"type": "object"})},
         "/v2/health/live": {"get": _tells("Whether the server runs", {"type": "object"})},
