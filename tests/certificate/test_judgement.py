@@ -83,11 +83,7 @@ def test_a_certificate_holds_all_that_was_counted():
         np.array([0.9, 0.8, 0.7, 0.6, 0.5]), np.array([False, True, False, True, False]), 0.0,
         truth=truth, predicted=np.array([0, 1, 1, 0, 0]), unknown=truth < 0,
     )  # fmt: skip
-    known = (
-        Provenance(model_sha256="ab" * 32)
-        if "model_sha256" in Provenance.__dataclass_fields__
-        else Provenance()
-    )
+    known = Provenance(table="ab", uses=2)
     found = judge(rows, 0.2, 0.1, 0.7, unit="group", provenance=known)
     assert (found.errors, found.accepted, found.n, found.commonest, found.unknown) == (
         1,

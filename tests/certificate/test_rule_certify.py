@@ -7,9 +7,12 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from rule_examples import BY, COSTS, EASY, FLIP, PROBA, TRUTH, Y, draw
+from rule_examples import BY, COSTS, EASY, FLIP, PROBA, TRUTH, Y, draw, make
 
-from reliablenet import Promise, RuleCertificate, certified_rule
+from reliablenet import Certificate, Promise, RuleCertificate, certified_rule
+from reliablenet.certificate import Provenance
+from reliablenet.certificate.rule_certify import judge_fixed_rule, judge_rule, read_certificate
+from reliablenet.certificate.scored import ScoredRows, score_rows
 from reliablenet.errors import InvalidDataError, InvalidParameterError, LabelWarning
 
 RHO = 0.1
@@ -136,3 +139,87 @@ def test_what_does_not_fit_the_promise_is_refused_in_these_words(call, message):
     with pytest.raises((InvalidParameterError, InvalidDataError)) as caught:
         call()
     assert message in str(caught.value)
+
+
+def test_either_kind_of_certificate_is_read():
+    rule = make("groups")
+    assert read_certificate(rule.to_json()) == rule
+    one = Certificate(1, 120, 153, alpha=0.05, rho=0.05, threshold=0.9)
+    assert read_certificate(one.to_json()) == one
+    with pytest.raises(InvalidDataError, match="not the JSON of a certificate"):
+        read_certificate("nonsense")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: certified_rule(EASY, TRUTH, "overall"), "`promise` of certified_rule must be a Promise; got 'overall'."),
+        (lambda: certified_rule(EASY, TRUTH, Promise.overall(0.1), 0.0), "`rho` of certified_rule must lie in (0, 1); got 0.0."),
+        (lambda: certified_rule(EASY, TRUTH, Promise.overall(0.1), selection=(EASY,)), "`selection` of certified_rule must be (proba, y), (proba, y, by) or ScoredRows; got 'tuple'."),
+        (lambda: certified_rule(EASY, TRUTH, Promise.overall(0.1), selection=(EASY, TRUTH[:3])), "`proba` of the selection rows of certified_rule must have one entry"),
+        (lambda: certified_rule(EASY, TRUTH, Promise.by_group(0.1, common=True), by=TRUTH, selection=(EASY, TRUTH)), "`by` of certified_rule must give the group of each row (group); got None."),
+        (lambda: certified_rule(EASY, TRUTH, Promise.overall(0.1), groups=TRUTH, random_state=-1), "`random_state` of certified_rule must"),
+        (lambda: certified_rule(EASY, TRUTH, Promise.by_class(0.1), classes=["a", "b"]), "None of the labels in `y` of certified_rule is among the 2 known classes"),
+    ],
+)  # fmt: skip
+def test_what_is_no_promise_or_no_selection_is_refused_in_these_words(call, message):
+    with pytest.raises((InvalidParameterError, InvalidDataError)) as caught:
+        call()
+    assert str(caught.value).startswith(message)
+
+
+def test_rows_scored_before_are_as_good_as_probabilities():
+    proba, y, by = draw(3, n=1200)
+    promise = Promise.by_group(0.2, common=True)
+    rows = ScoredRows(**vars(score_rows(proba, y, owner="test")) | {"by": {"group": by}})
+    chosen, rest = rows.take(slice(0, 400)), rows.take(slice(400, 1200))
+    given = certified_rule(
+        proba[400:], y[400:], promise, RHO, by=by[400:], selection=[proba[:400], y[:400], by[:400]]
+    )
+    assert judge_rule(rest, promise, RHO, chosen, classes=[0, 1]).to_json() == given.to_json()
+    found = certified_rule(rest, None, promise, RHO, selection=chosen)
+    assert found.parts == given.parts
+    assert (found.rule.classes, given.rule.classes) == (None, (0, 1))
+    # groups given beside scored rows take the place of theirs
+    other = certified_rule(rest, None, promise, RHO, by=np.full(800, "Z"))
+    assert [part.name for part in other.parts] == ["group=Z"]
+
+
+def test_what_is_not_asked_for_is_not_looked_at():
+    """Groups without a promise about them, and a selection fold without groups that need none."""
+    by_nobody = certified_rule(EASY, TRUTH, Promise.overall(0.1), by=["one"])
+    assert by_nobody.certified
+    own = certified_rule(EASY, TRUTH, Promise.by_group(0.1), by=TRUTH, selection=(EASY, TRUTH))
+    assert own.certified
+
+
+def test_rows_whose_labels_look_swapped_are_warned_of():
+    with pytest.warns(LabelWarning, match="Only 0 of 200 predictions are right"):
+        certified_rule(EASY, 1 - TRUTH, Promise.overall(0.1))
+
+
+def test_another_seed_draws_other_rows():
+    proba, y, _ = draw(6, n=900)
+    units = np.arange(900) // 3
+    marks = {
+        certified_rule(
+            proba, y, Promise.overall(0.2), groups=units, random_state=seed
+        ).provenance.model
+        for seed in (0, 0, 1)
+    }
+    assert len(marks) == 2
+
+
+def test_provenance_is_kept_and_the_fingerprint_added():
+    rows = score_rows(EASY, TRUTH, owner="test")
+    known = Provenance(table="ab", uses=3)
+    found = judge_rule(
+        rows, Promise.overall(0.1), 0.05, classes=[0, 1], unit="group", provenance=known
+    )
+    assert (found.provenance.table, found.provenance.uses, found.unit) == ("ab", 3, "group")
+    fixed = judge_fixed_rule(
+        rows, found.rule, Promise.overall(0.1), 0.05, unit="group", provenance=known
+    )
+    assert fixed.provenance == found.provenance
+    assert (fixed.unit, fixed.accepted, fixed.rho) == ("group", 200, 0.05)
+    assert [part.kind for part in fixed.parts] == ["fixed"]

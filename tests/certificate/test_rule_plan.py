@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
 from rule_examples import draw
+from scipy.stats import beta
 
 from reliablenet import Promise, certified_rule
+from reliablenet.certificate.path import learn_path
+from reliablenet.certificate.rule_plan import named, plan_rule
+from reliablenet.certificate.scored import ScoredRows, score_rows
 
 RHO = 0.1
 
@@ -28,3 +38,111 @@ def test_groups_without_a_budget_teach_the_path_nothing():
     )  # fmt: skip
     assert found.certified
     assert not found.deferred  # of no group is it known at decision time that it has no budget
+
+
+def make_rows(seed: int, n: int = 400, classes: int = 2) -> ScoredRows:
+    proba, y, by = draw(seed, n, classes)
+    return ScoredRows(**vars(score_rows(proba, y, owner="test")) | {"by": {"group": by}})
+
+
+def test_without_a_selection_fold_the_score_is_the_path():
+    for selection in (None, make_rows(0).take(slice(0, 0))):
+        plan = plan_rule(Promise.overall(0.1), 0.25, 100, selection, np.array(["no", "yes"]))
+        assert plan.path.scales == {}
+        assert plan.path.lowest == 0.25
+        assert len(plan.places) == 0
+        assert plan.classes == ["no", "yes"]
+    assert plan_rule(Promise.overall(0.1), 0.0, 100).classes is None
+
+
+@pytest.mark.parametrize(
+    ("promise", "classes", "own"),
+    [
+        (Promise.overall(0.1), None, []),
+        (Promise.among_accepted(0.1), [0, 1], []),
+        (Promise.cost([[0, 1], [2, 0]], 0.1), [0, 1], []),
+        (Promise.by_group(0.1), None, ["by_group"]),
+        (Promise.by_group(0.1, common=True), None, []),
+        (Promise.by_predicted(0.1), None, ["by_predicted"]),
+        (Promise.by_class(0.1), None, []),
+        (Promise.by_class(0.1), [0, 1], ["by_class"]),
+        (Promise.by_class(0.1), [0, 1, 2], []),
+        (Promise.by_class({1: 0.1}), [0, 1, 2], ["by_class"]),
+        (Promise.by_class({0: 0.1, 1: 0.1}), [0, 1, 2], []),
+        (Promise.all_of(Promise.by_predicted(0.1), Promise.overall(0.1)), [0, 1], ["by_predicted"]),
+        (Promise.all_of(Promise.by_predicted(0.1), Promise.among_accepted(0.1)), [0, 1], []),
+    ],
+    ids=str,
+)
+def test_whoever_is_known_at_decision_time_has_a_threshold_of_its_own(promise, classes, own):
+    separate, joint = plan_rule(promise, 0.0, 100, None, classes).tallies()
+    assert [tally.promise.kind for tally in separate] == own
+    assert len(separate) + len(joint) == len(promise.simple())
+
+
+def test_the_path_is_learned_from_what_each_row_spends_of_every_budget():
+    """Of groups and classes alike: a mistake spends one over the rows and the budget of its population."""
+    rows = make_rows(1, 600, classes=3)
+    promise = Promise.all_of(
+        Promise.overall(0.1),
+        Promise.by_group({"A": 0.2, "B": 0.1}, common=True),
+        Promise.by_class({0: 0.1, 2: 0.3}),
+    )
+    plan = plan_rule(promise, 0.0, 100, rows, [0, 1, 2])
+    spending = np.zeros(rows.n)
+    group, sizes = rows.by["group"], Counter(rows.by["group"])
+    truth, counts = rows.truth, Counter(rows.truth.tolist())
+    for i in np.flatnonzero(rows.wrong):
+        spending[i] += 1 / (rows.n * 0.1)
+        spending[i] += {"A": 1 / (sizes["A"] * 0.2), "B": 1 / (sizes["B"] * 0.1)}.get(group[i], 0.0)
+        spending[i] += {0: 1 / (counts[0] * 0.1), 2: 1 / (counts[2] * 0.3)}.get(int(truth[i]), 0.0)
+    expected = learn_path(rows.score, rows.predicted, spending, 0.0)
+    assert set(plan.path.scales) == {0, 1, 2}
+    for label, (knots, level) in expected.scales.items():
+        assert plan.path.scales[label][0] == pytest.approx(knots)
+        assert plan.path.scales[label][1] == pytest.approx(level)
+
+
+def test_without_groups_in_the_selection_fold_the_other_promises_teach_the_path():
+    rows = make_rows(2)
+    blind = ScoredRows(**vars(rows) | {"by": None})
+    both = Promise.all_of(Promise.overall(0.1), Promise.by_group(0.1, common=True))
+    plan = plan_rule(both, 0.0, 100, blind, [0, 1])
+    alone = plan_rule(Promise.overall(0.1), 0.0, 100, rows, [0, 1])
+    for label in (0, 1):
+        np.testing.assert_array_equal(plan.path.scales[label], alone.path.scales[label])
+    assert plan_rule(Promise.by_group(0.1), 0.0, 100, rows, [0, 1]).path.scales == {}
+    verdicts = ScoredRows(rows.score, rows.wrong, 0.0)
+    assert plan_rule(Promise.overall(0.1), 0.0, 100, verdicts).path.scales == {}
+
+
+@pytest.mark.parametrize("n", [50, 800])
+def test_the_order_of_tests_starts_where_the_selection_fold_is_surest(n):
+    """Each cut between two scores, its chance by the beta distribution of scipy."""
+    rng = np.random.default_rng(4)
+    score = rng.random(150).round(2)
+    wrong = rng.random(150) < 0.5 * (1 - score)
+    plan = plan_rule(Promise.among_accepted(0.2), 0.0, n, ScoredRows(score, wrong, 0.0))
+    cuts = np.unique(score)[::-1]
+    chance = []
+    for cut in cuts:
+        rows, mistakes = (score >= cut).sum() * n / 150, (wrong & (score >= cut)).sum() * n / 150
+        chance.append(beta.sf(0.2, mistakes + 1, max(rows - mistakes, 1e-9)))
+    start = int(np.argmin(chance))
+    middles = [(high + low) / 2 for high, low in pairwise(cuts)] + [-math.inf]
+    assert plan.places == pytest.approx(middles[start:])
+    assert plan.places[-1] == -math.inf
+
+
+def test_of_many_scores_two_hundred_places_are_tested():
+    score = np.random.default_rng(0).permutation(5000) / 5000
+    plan = plan_rule(Promise.among_accepted(0.2), 0.0, 100, ScoredRows(score, score < 0.98, 0.0))
+    assert len(plan.places) == 196  # the first four hold fewer than the hundred right rows
+    assert (np.diff(plan.places) < 0).all()
+
+
+def test_places_become_labels():
+    assert named(None, ["a"]) is None
+    values = np.array([1, 0])
+    assert named(values, None) is values
+    assert named(values, ["a", 2]).tolist() == [2, "a"]

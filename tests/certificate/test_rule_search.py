@@ -12,11 +12,19 @@ from rule_examples import draw
 from scipy.stats import binom
 
 from reliablenet import Promise, certified_rule, certified_threshold
+from reliablenet.certificate import Provenance
 from reliablenet.certificate.cost import hoeffding_bentkus_p
+from reliablenet.certificate.rule import Rule, Thresholds
 from reliablenet.certificate.rule_plan import plan_rule
-from reliablenet.certificate.rule_search import certified_rule_batches
+from reliablenet.certificate.rule_search import (
+    _midway,
+    accept_rows,
+    accepted_by,
+    certified_rule_batches,
+    certify_rule_batches,
+)
 from reliablenet.certificate.scored import ScoredRows, score_rows
-from reliablenet.errors import InvalidDataError
+from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 ALPHA, RHO = 0.1, 0.1
 SEEDS = st.integers(0, 2**32 - 1)
@@ -275,3 +283,101 @@ def test_constant_scores_are_all_accepted_or_all_deferred(value):
             )
             assert found.coverage == share
             assert found.certified == (share == 1.0)
+
+
+def test_rows_of_whom_there_are_several_count_once_in_batches():
+    proba, y, by = draw(12, n=900)
+    rows = score_rows(proba, y, owner="test")
+    rows = ScoredRows(**vars(rows) | {"by": {"group": by}, "group": np.arange(900) // 3})
+    plan = plan_rule(Promise.by_group(0.2), 0.0, 900, classes=[0, 1])
+    batches = [rows.take(slice(a, a + 200)) for a in range(0, 900, 200)]
+    found = certified_rule_batches(lambda: batches, plan, RHO, provenance=Provenance(table="ab"))
+    assert (found.n, found.unit, found.rho, found.provenance.table) == (300, "group", RHO, "ab")
+    memory = certified_rule(proba, y, Promise.by_group(0.2), RHO, by=by, groups=rows.group)
+    assert found.provenance.model == memory.provenance.model
+    assert found == memory
+
+
+@pytest.mark.parametrize("certify", [certified_rule_batches, certify_rule_batches])
+def test_no_rows_and_impossible_levels_are_refused(certify):
+    plan = plan_rule(Promise.overall(0.1), 0.0, 10)
+    rule = Rule((Thresholds(("all",), {"all": 0.5}),))
+    given = (list, plan) if certify is certified_rule_batches else ([], rule, plan)
+    with pytest.raises(InvalidDataError) as caught:
+        certify(*given)
+    assert str(caught.value) == f"{certify.__name__} needs rows; got 0."
+    with pytest.raises(
+        InvalidParameterError, match=rf"`rho` of {certify.__name__} must lie in \(0, 1\)"
+    ):
+        certify(*given, rho=2)
+
+
+def test_rows_that_change_are_refused_in_these_words():
+    rows = ScoredRows(np.linspace(0, 1, 200), np.arange(200) < 60, 0.0)
+    looks = iter([[rows], [rows, rows]])
+    plan = plan_rule(Promise.overall(0.1), 0.0, 200)
+    with pytest.raises(InvalidDataError) as caught:
+        certified_rule_batches(lambda: next(looks), plan)
+    assert str(caught.value) == (
+        "The rows changed while they were certified: 200 at first, 400 on the second look. "
+        "Certify a file that nobody writes to."
+    )
+
+
+def test_a_fixed_rule_is_certified_in_batches_as_in_memory():
+    proba, y, by = draw(13, n=900)
+    rows = ScoredRows(**vars(score_rows(proba, y, owner="test")) | {"by": {"group": by}})
+    rule = Rule((Thresholds(("group",), {"A": 0.6, "B": 0.9}),), classes=(0, 1))
+    promise = Promise.by_group(0.2)
+    batches = [rows.take(slice(a, a + 200)) for a in range(0, 900, 200)]
+    found = certify_rule_batches(
+        batches, rule, plan_rule(promise, 0.0, 900, classes=[0, 1]), RHO, unit="group"
+    )
+    accepted = ((by == "A") & (rows.score >= 0.6)) | ((by == "B") & (rows.score >= 0.9))
+    assert (found.n, found.accepted, found.errors) == (
+        900,
+        accepted.sum(),
+        (accepted & rows.wrong).sum(),
+    )
+    for part in found.parts:
+        own = by == part.name.removeprefix("group=")
+        assert (part.n, part.accepted) == (own.sum(), (own & accepted).sum())
+        assert part.errors == (own & accepted & rows.wrong).sum()
+        assert part.rho == RHO
+    assert found.commonest == max(np.bincount(y))
+    assert found.unit == "group"
+    np.testing.assert_array_equal(accept_rows(rule, rows), accepted)
+    np.testing.assert_array_equal(accepted_by(found, rows), accepted)
+    one = certified_threshold(proba, y, 0.3, RHO)
+    np.testing.assert_array_equal(accepted_by(one, rows), rows.score >= one.threshold)
+
+
+@pytest.mark.parametrize(
+    ("excess", "nearest", "expected"),
+    [
+        (-math.inf, 0.5, 0.25),
+        (math.inf, math.inf, math.inf),
+        (0.5, math.inf, math.inf),
+        (0.5, 0.7, 0.6),
+        (0.5, math.nextafter(0.5, 1), math.nextafter(0.5, 1)),
+        (1.6e308, 1.7e308, 1.65e308),
+    ],
+)
+def test_thresholds_lie_midway_above_the_last_mistake_too_many(excess, nearest, expected):
+    assert _midway(excess, nearest, 0.25) == pytest.approx(expected)
+    assert _midway(excess, nearest, 0.25) > excess or excess == math.inf
+
+
+def test_what_cannot_be_certified_defers_every_row_though_others_could():
+    """Of two promises on one path the one without enough rows decides."""
+    proba, y, by = draw(14, n=600)
+    promise = Promise.all_of(
+        Promise.overall(0.9), Promise.by_group({"A": 0.9, "Z": 0.1}, common=True)
+    )
+    found = certified_rule(proba, y, promise, RHO, by=by)
+    assert (found.accepted, found.rule.threshold) == (0, math.inf)
+    among = Promise.all_of(
+        Promise.among_accepted(0.9), Promise.by_group({"A": 0.9, "Z": 0.1}, common=True)
+    )
+    found = certified_rule(proba, y, among, RHO, by=by)
+    assert (found.accepted, found.rule.threshold) == (0, math.inf)

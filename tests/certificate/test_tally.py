@@ -67,6 +67,7 @@ def by_hand(promise: Promise, rows: ScoredRows) -> dict:
     "promise",
     [
         Promise.overall(0.1),
+        Promise.among_accepted(0.1),
         Promise.by_group(0.1, by="race"),
         Promise.by_group(0.1, by=["race", "sex"]),
         Promise.by_class(0.1),
@@ -247,6 +248,14 @@ def test_the_first_mistake_that_cannot_be_afforded(seed, alpha, n):
     expected = places[most] if most >= 0 else math.inf
     assert tally.excess(0, 0.1) == expected
     assert tally.affords_all(0, 0.1) == (expected == -math.inf)
+
+
+@pytest.mark.parametrize(("mistakes", "excess"), [(1, -math.inf), (2, 0.5), (3, 0.6)])
+def test_of_sixty_rows_one_mistake_in_ten_affords_one(mistakes, excess):
+    """The second-best of two cannot be afforded, the best of one can."""
+    score = np.r_[[0.5, 0.6, 0.7][:mistakes], np.ones(60 - mistakes)]
+    rows = ScoredRows(score, score < 1.0, 0.0)
+    assert counted(Promise.overall(0.1), None, [rows]).excess(0, 0.02) == excess
 
 
 def test_a_population_without_rows_is_never_certified():

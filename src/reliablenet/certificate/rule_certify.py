@@ -79,7 +79,8 @@ def certified_rule(
     check_promise(promise, owner)
     rho = check_fraction("rho", rho, owner)
     given: dict[str, Any] = {"score": score, "predicted": predicted, "correct": correct}
-    rows = _with_groups(_scored(proba, y, classes, owner, **given), promise, by, owner)
+    rows = score_rows(proba, y, classes=classes, owner=owner, **given)
+    rows = _with_groups(rows, promise, by, owner)
     chosen = None if selection is None else _selection_rows(selection, promise, classes, owner)
     unit: Unit = "row"
     if groups is not None:
@@ -141,11 +142,6 @@ def check_promise(promise: Any, owner: str) -> Promise:
     return promise
 
 
-def _scored(proba: Any, y: Any, classes: Any, owner: str, **given: Any) -> ScoredRows:
-    given = {name: value for name, value in given.items() if value is not None}
-    return score_rows(proba, y, classes=classes, owner=owner, **given)
-
-
 def _with_groups(rows: ScoredRows, promise: Promise, by: Any, owner: str) -> ScoredRows:
     if not promise.columns or (by is None and rows.by is not None):
         return rows
@@ -163,7 +159,7 @@ def _selection_rows(selection: Any, promise: Promise, classes: Any, owner: str) 
             type(selection).__name__,
         )
     proba, y, *rest = selection
-    rows = _scored(proba, y, classes, f"the selection rows of {owner}")
+    rows = score_rows(proba, y, classes=classes, owner=f"the selection rows of {owner}")
     needed = any(part.kind == "by_group" and part.common for part in promise.simple())
     if rest or needed:
         return _with_groups(rows, promise, rest[0] if rest else None, owner)

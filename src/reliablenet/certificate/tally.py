@@ -47,7 +47,7 @@ class Tally:
         self._sorted: tuple[NDArray[np.float64], NDArray[np.intp]] | None = None
         self._place, self._whose, self._spent = array("d"), array("i"), array("d")
         # One positive cost is a count of mistakes, with a bound that is exact.
-        table = np.asarray(promise.costs, float)
+        table = np.asarray(promise.costs)
         self.counts = promise.kind != "cost" or len(np.unique(table[table > 0.0])) == 1
         self._costs = table
         if promise.kind in ("overall", "among_accepted", "cost"):
