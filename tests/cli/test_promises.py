@@ -29,6 +29,14 @@ from reliablenet.errors import InvalidDataError, InvalidParameterError
             Promise.all_of(Promise.overall(0.02), Promise.by_class(0.1)),
         ),
         (
+            {"names": ["by-class"], "by": ["race"], "budget": ["by-class:yes=0.1", "by-group:A=0.2"]},
+            Promise.all_of(Promise.by_class({"yes": 0.1}), Promise.by_group({"A": 0.2}, "race")),
+        ),
+        (
+            {"names": ["by-class"], "by": ["race"], "budget": ["by-class:yes=0.1"]},
+            Promise.all_of(Promise.by_class({"yes": 0.1}), Promise.by_group(0.05, "race")),
+        ),
+        (
             {"names": ["overall"], "by": ["race"]},
             Promise.all_of(Promise.overall(0.05), Promise.by_group(0.05, "race")),
         ),
@@ -49,7 +57,7 @@ def test_options_make_a_promise(typed: dict[str, object], made: Promise | None) 
         ({"budget": ["A=0.1"]}, "to say what LABEL is; got none of them"),
         (
             {"names": ["by-class"], "by": ["race"], "budget": ["A=0.1"]},
-            "to say what LABEL is; got by-class, by-group",
+            "got by-class, by-group. With several, say which: --budget by-class:A=0.1",
         ),
         (
             {"names": ["by-class=0.1"], "budget": ["A=0.1"]},
@@ -58,7 +66,7 @@ def test_options_make_a_promise(typed: dict[str, object], made: Promise | None) 
         ({"budget": ["0.1"]}, "--budget without a label is for --costs; .* use --alpha 0.1"),
         ({"names": ["by-class"], "budget": ["A=0.1", "A=0.2"]}, "--budget names 'A' twice"),
         ({"names": ["by-class"], "budget": ["yes"]}, "--budget needs LABEL=NUMBER, .*; got 'yes'"),
-        ({"names": ["among-accepted"], "by": "race"}, "--promise among-accepted with --by needs --common"),
+        ({"names": ["among-accepted"], "by": ["race"]}, "--promise among-accepted with --by needs --common"),
         ({"budget": ["1", "2"]}, "two budgets without a label"),
         ({"names": ["cost"], "budget": ["4"]}, "--promise cost needs --costs FILE"),
         ({"costs": Path("costs.csv")}, "and --budget with the mean cost"),

@@ -241,4 +241,6 @@ def _some(sentences: list[str]) -> list[str]:
 
 
 def _names(names: list[str]) -> str:
-    return ", ".join(_some([str(name) for name in names]))
+    texts = [str(name) for name in names]
+    between = "; " if any(", " in text for text in texts) else ", "  # crossed groups have commas
+    return between.join(_some(texts))

@@ -34,8 +34,8 @@ By = Annotated[
 Budget = Annotated[
     list[str] | None,
     typer.Option(
-        help="LABEL=BUDGET, the budget of one class or group; give it again for others. For costs the mean "
-        "cost of a row."
+        help="LABEL=BUDGET, the budget of one class or group; give it again for others. Where several promises "
+        "have labels say which: by-class:LABEL=BUDGET. For costs the mean cost of a row."
     ),
 ]
 Costs = Annotated[
@@ -93,15 +93,14 @@ def make_promise(
         asked["by-group"] = None
     if costs is not None and "cost" not in asked:
         asked["cost"] = None
-    labels, plain = _budgets(budget or ())
+    labels, plain = _budgets(budget or (), [kind for kind in asked if kind in LABELLED])
     _check_fit(asked, columns, labels, plain, costs, common)
     if not asked:
         return None
     parts = []
     for kind, own in asked.items():
         share = alpha if own is None else own
-        # one promise with labels: they are its own
-        known = labels if kind in LABELLED and labels else share
+        known = labels.get(kind) or share
         if kind == "by-group":
             parts.append(Promise.by_group(known, by=columns, common=common))
         elif kind == "cost":
@@ -188,11 +187,13 @@ def _kind_and_budget(text: str) -> tuple[str, float | None]:
     return kind, _number(budget, f"--promise {kind}") if equals else None
 
 
-def _budgets(texts: Sequence[str]) -> tuple[dict[str, float], float | None]:
-    """Return the budgets of labels, and the one without a label."""
+def _budgets(
+    texts: Sequence[str], asked: Sequence[str]
+) -> tuple[dict[str, dict[str, float]], float | None]:
+    """Return the budgets of labels for each promise that is asked for, and the one without a label."""
     from reliablenet.tables.target import label_texts
 
-    labels: dict[str, float] = {}
+    labels: dict[str, dict[str, float]] = {}
     plain = None
     for text in texts:
         label, equals, budget = text.rpartition("=")
@@ -202,10 +203,21 @@ def _budgets(texts: Sequence[str]) -> tuple[dict[str, float], float | None]:
                 raise typer.BadParameter("--budget gives two budgets without a label.")
             plain = value
             continue
+        kind = next((kind for kind in LABELLED if label.startswith(f"{kind}:")), "")
+        label = label.removeprefix(f"{kind}:") if kind else label
+        if not kind and len(asked) == 1:
+            kind = asked[0]
+        if kind not in asked:
+            typed = ", ".join(asked) or "none of them"
+            several = f" With several, say which: --budget {asked[0]}:{text}." if asked else ""
+            raise typer.BadParameter(
+                "--budget LABEL=BUDGET needs one of --promise by-class, --promise by-predicted and --by "
+                f"COLUMN, to say what LABEL is; got {typed}.{several}"
+            )
         name = str(label_texts([label])[0])
-        if name in labels:
+        if name in labels.setdefault(kind, {}):
             raise typer.BadParameter(f"--budget names {name!r} twice.")
-        labels[name] = value
+        labels[kind][name] = value
     return labels, plain
 
 
@@ -224,13 +236,12 @@ def _number(text: str, option: str, expected: str = "a number as its budget") ->
 def _check_fit(
     asked: Mapping[str, float | None],
     columns: Sequence[str],
-    labels: Mapping[str, float],
+    labels: Mapping[str, Any],
     plain: float | None,
     costs: Path | None,
     common: bool,
 ) -> None:
     """Raise unless the options fit together."""
-    with_labels = [kind for kind in asked if kind in LABELLED]
     if "by-group" in asked and not columns:
         raise typer.BadParameter("--promise by-group needs --by COLUMN.")
     if common and "by-group" not in asked:
@@ -240,15 +251,11 @@ def _check_fit(
             "--promise among-accepted with --by needs --common: were the rows of one group deferred by "
             "themselves, the share of mistakes among all rows acted on would be another."
         )
-    if labels and len(with_labels) != 1:
-        raise typer.BadParameter(
-            "--budget LABEL=BUDGET needs one of --promise by-class, --promise by-predicted and --by "
-            f"COLUMN, to say what LABEL is; got {', '.join(with_labels) or 'none of them'}."
-        )
-    if labels and asked[with_labels[0]] is not None:
-        raise typer.BadParameter(
-            f"--promise {with_labels[0]} has a budget for all labels, and --budget one for some."
-        )
+    for kind in labels:
+        if asked[kind] is not None:
+            raise typer.BadParameter(
+                f"--promise {kind} has a budget for all labels, and --budget one for some."
+            )
     if "cost" in asked and (costs is None or (plain is None) == (asked["cost"] is None)):
         raise typer.BadParameter(
             "--promise cost needs --costs FILE, and --budget with the mean cost that a row may have."
