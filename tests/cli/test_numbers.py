@@ -100,3 +100,15 @@ def test_a_target_of_text_and_a_column_that_is_not_there(folder, call, tmp_path)
     done = call("train", place / "flats.csv", "--target", "price", "--tolerance", "allowed", *out)
     assert done.exit_code != 0
     assert "names the column 'allowed'" in done.output
+
+
+def test_compare_hands_out_the_best_regressor(folder, call) -> None:
+    place, _ = folder
+    done = call(
+        *("compare", place / "flats.csv", "--target", "price", "--tolerance", "15%"),
+        *("--alpha", "0.1", "--methods", "ridge", "--save-best", place / "best.rnet", "--json"),
+    )
+    found = json.loads(done.stdout)
+    assert found["best"] == "ridge"
+    assert "right: off by no more than 15 % of the truth" in found["sentence"]
+    assert rn.load(place / "best.rnet").certificate_.tolerance == "15 % of the truth"

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
 
 from reliablenet.certificate.promise import Promise
-from reliablenet.cli.promises import make_promise, refuse_target, spell_labels
+from reliablenet.cli.promises import (
+    make_promise,
+    note_small_groups,
+    refuse_target,
+    spell_labels,
+)
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 
@@ -137,3 +143,18 @@ def test_labels_are_spelled_as_in_the_table() -> None:
     assert by_class.alpha == {1: 0.01, 0: 0.1}
     assert by_group.alpha == {2.0: 0.1}
     assert cost.classes == (0, 1)
+
+
+def test_groups_that_are_mostly_too_small_are_noted_before_the_training(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    age = np.array([*["40"] * 100, *map(str, range(50))], object)
+    note_small_groups(Promise.by_group(0.05, by="age"), {"age": age}, 0.05)
+    said = capsys.readouterr().err
+    assert "49 of 50 groups of age have fewer than 59 rows" in said
+    assert "these groups will be deferred" in said
+    halves = np.repeat(["old", "young"], 75)
+    note_small_groups(Promise.by_group(0.05, by="age"), {"age": halves}, 0.05)
+    note_small_groups(Promise.by_group({"40": 0.05}, by="age"), {"age": age}, 0.05)
+    note_small_groups(Promise.overall(0.05), {}, 0.05)
+    assert capsys.readouterr().err == ""

@@ -17,8 +17,9 @@ def compare(
     alpha: options.Alpha = 0.05,
     rho: options.Rho = 0.05,
     methods: Annotated[
-        str, typer.Option(help="Only these of the ten methods, separated by commas.")
+        str, typer.Option(help="Only these of the methods, separated by commas.")
     ] = "",
+    tolerance: options.Tolerance = "",
     drop: options.Drop = "",
     categorical: options.Categorical = "",
     no_header: options.NoHeader = False,
@@ -43,7 +44,7 @@ def compare(
 ) -> None:
     """Fit every method on the same rows and compare what each can be certified to do.
 
-    Exit code 3 if none can be certified.
+    It predicts classes, or with --tolerance numbers. Exit code 3 if none can be certified.
 
     Example: reliablenet compare loans.csv --target default --alpha 0.02 --save-best model.rnet
     """
@@ -63,12 +64,13 @@ def compare(
         categorical=categorical,
         header=not no_header,
     )
-    features, labels = table.take()
+    features, labels = table.take(numbers=bool(tolerance))
     check_columns(table.by, features.columns.tolist(), table.name)
     promised = promises.make_promise(alpha, promise, table.by, budget, costs, common)
     if promised is not None:
+        classes = [] if tolerance else np.unique(labels).tolist()
         groups_by = {name: features[name].dropna().unique() for name in promised.columns}
-        promised = promises.spell_labels(promised, np.unique(labels).tolist(), groups_by)
+        promised = promises.spell_labels(promised, classes, groups_by)
     comparison = rn.compare(
         features,
         labels,
@@ -76,6 +78,7 @@ def compare(
         rho,
         options.names(methods) or None,
         promise=promised,
+        tolerance=tolerance or None,
         groups=table.groups,
         n_jobs=jobs,
         random_state=seed,

@@ -143,6 +143,15 @@ Group = Annotated[
         "feature. A group stays in one fold and counts once in the certificate.",
     ),
 ]
+Tolerance = Annotated[
+    str,
+    typer.Option(
+        envvar="RELIABLENET_TOLERANCE",
+        callback=tolerance,
+        help="Predict a number: how far it may be off and still be right. 5, 10% (of the truth), or "
+        "the column that holds it for each row.",
+    ),
+]
 Alpha = Annotated[
     float,
     typer.Option(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from reliablenet.cli.running import note
 
 if TYPE_CHECKING:
     from reliablenet.certificate.promise import Promise
@@ -167,6 +170,26 @@ def refuse_target(promise: Promise, target: str) -> None:
             raise typer.BadParameter(
                 f"--by names the target {target!r}, which is not known when a row is decided. For a budget in "
                 "each true class use --promise by-class."
+            )
+
+
+def note_small_groups(promise: Promise, groups: Mapping[str, Any], rho: float) -> None:
+    """Say before the training if most groups have too few rows to be certified, however folds are cut."""
+    from reliablenet.certificate.planning import rows_needed
+    from reliablenet.certificate.rule import crossed
+
+    for part in promise.simple():
+        if part.kind != "by_group" or isinstance(part.alpha, dict):
+            continue
+        counts = Counter(crossed(groups, part.by).tolist())
+        least = rows_needed(part.alpha, rho)
+        small = sum(count < least for count in counts.values())
+        if small > len(counts) / 2:
+            then = "no row can be acted on" if part.common else "these groups will be deferred"
+            note(
+                f"{small:,} of {len(counts):,} groups of {' and '.join(part.by)} have fewer than {least:,} rows, "
+                f"too few for a certificate: {then}. Join groups; numbers, such as an age, are cut into "
+                "ranges first."
             )
 
 

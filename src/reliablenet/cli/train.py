@@ -32,15 +32,7 @@ def train(
             help="The network: tabular, or mlp (that of the paper).",
         ),
     ] = "tabular",
-    tolerance: Annotated[
-        str,
-        typer.Option(
-            envvar="RELIABLENET_TOLERANCE",
-            callback=options.tolerance,
-            help="Predict a number: how far it may be off and still be right. 5, 10% (of the truth), or "
-            "the column that holds it for each row.",
-        ),
-    ] = "",
+    tolerance: options.Tolerance = "",
     drop: options.Drop = "",
     categorical: options.Categorical = "",
     no_header: options.NoHeader = False,
@@ -98,6 +90,7 @@ def train(
         groups_by = {name: promised_groups(table.frame[name], name) for name in promised.columns}
         classes = [] if tolerance else np.unique(labels).tolist()
         promised = promises.spell_labels(promised, classes, groups_by)
+        promises.note_small_groups(promised, groups_by, rho)
     rule = threshold if threshold in ("certified", "selection") else float(threshold)
     settings: dict[str, Any] = {"promise": promised, "network": network, "random_state": seed}
     model = (

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from reliablenet._drawing import COLOURS, new_figure
 from reliablenet._renamed import renamed_method
 from reliablenet.certificate import Certificate, Promise, Provenance, RuleCertificate, wording
+from reliablenet.certificate.promise_wording import promise_text
 from reliablenet.errors import InvalidDataError, ReliableNetError
-from reliablenet.methods.base import SelectiveClassifier
+from reliablenet.methods.base import SelectiveEstimator
 from reliablenet.methods.choice import Choice
 from reliablenet.methods.judging import Judging, worth
 from reliablenet.methods.method_result import (
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEVEL = 0.95
+OURS = ("ReliableClassifier", "ReliableRegressor")
 FORMAT, FIRST_FORMAT = "reliablenet-comparison/2", "reliablenet-comparison/1"
 
 
@@ -45,7 +47,7 @@ class Recommendation:
     ----------
     name : str
         Empty if no method can be certified.
-    model : SelectiveClassifier or None
+    model : SelectiveEstimator or None
         A copy of the fitted method whose threshold and certificate allow for the choice: each
         method is certified at its own part of rho (see `Choice`), so that the best of them holds at
         rho. None also in a comparison that was read from JSON.
@@ -61,7 +63,7 @@ class Recommendation:
     """
 
     name: str
-    model: SelectiveClassifier | None
+    model: SelectiveEstimator | None
     certificate: Certificate | RuleCertificate | None
     chosen_among: int
     sureness: float
@@ -90,6 +92,8 @@ class Comparison:
         What all methods are to keep, if it is another promise than that of alpha.
     classes : tuple or None
         Labels, where a promise speaks of them.
+    tolerance : str
+        Of numbers: how far one may be off and still be right, in words.
     """
 
     alpha: float
@@ -100,6 +104,7 @@ class Comparison:
     choice: Choice
     promise: Promise | None = None
     classes: tuple[Any, ...] | None = None
+    tolerance: str = ""
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row a method, best first, failed ones last.
@@ -182,7 +187,7 @@ class Comparison:
     @property
     def judging(self) -> Judging:
         """By what methods are judged."""
-        return Judging(self.alpha, self.promise, self.classes)
+        return Judging(self.alpha, self.promise, self.classes, self.tolerance)
 
     def best(self) -> Recommendation:
         """Return the method with the largest certified throughput, ready to use.
@@ -225,7 +230,9 @@ class Comparison:
         rows = "rows" if offer.unit == "row" else "groups, one row of each"
         within = f"within alpha = {self.alpha:g}"
         if self.promise is not None:
-            within = f"such that {self.promise},"
+            within = f"such that {promise_text(self.promise, self.tolerance)},"
+        if self.tolerance:
+            within += f" (right: off by no more than {self.tolerance})"
         return (
             f"Use {winner.name}: {within} it acts rightly on "
             f"{offer.throughput:.3f} of all {rows} (and acts on {offer.coverage:.3f}){chosen}.{worth}"
@@ -257,7 +264,7 @@ class Comparison:
 
     def _on_our_own(self, contest: Contest, rival: str | None) -> str:
         """Say how our own network fared, if it took part and was not spoken of yet."""
-        ours = [r.name for r in self.results.values() if r.kind == "ReliableClassifier"]
+        ours = [r.name for r in self.results.values() if r.kind in OURS]
         name = self.choice.family[ours[0]] if ours else ""
         if name in (contest.winner, rival) or name not in contest.throughput:
             return ""
@@ -291,6 +298,7 @@ class Comparison:
             "choice": vars(self.choice),
             "promise": None if self.promise is None else self.promise.to_dict(),
             "classes": None if self.classes is None else list(self.classes),
+            "tolerance": self.tolerance,
         }
         return json.dumps(story, allow_nan=False)
 
@@ -310,7 +318,8 @@ class Comparison:
             promised, named = story.get("promise"), story.get("classes")
             promise = None if promised is None else Promise.from_dict(promised)
             classes = None if named is None else tuple(named)
-            judging = Judging(alpha, promise, classes)
+            tolerance = str(story.get("tolerance", ""))
+            judging = Judging(alpha, promise, classes, tolerance)
             results = [result_from_story(one, judging, rho) for one in story["results"]]
             failures = {str(name): str(error) for name, error in story["failures"].items()}
             comparison = cls(
@@ -324,6 +333,7 @@ class Comparison:
                 else Choice(**story["choice"]),
                 promise,
                 classes,
+                tolerance,
             )
         except ReliableNetError:
             raise

@@ -10,7 +10,12 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import BayesianRidge
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
@@ -19,7 +24,7 @@ from reliablenet._checks import check_count, check_fraction, parameter_error
 from reliablenet.certificate import Certificate, Promise, Provenance, RuleCertificate
 from reliablenet.certificate.promise import plain_label
 from reliablenet.errors import InvalidDataError, InvalidParameterError
-from reliablenet.methods.base import SelectiveClassifier
+from reliablenet.methods.base import SelectiveClassifier, SelectiveEstimator
 from reliablenet.methods.choice import share_rho
 from reliablenet.methods.comparison import Comparison
 from reliablenet.methods.deep_gamblers import DeepGamblersClassifier
@@ -29,6 +34,7 @@ from reliablenet.methods.inputs import check_labels
 from reliablenet.methods.judging import Judging
 from reliablenet.methods.ledger import count_uses
 from reliablenet.methods.method_result import MethodResult
+from reliablenet.methods.numbers import check_promise
 from reliablenet.methods.posthoc import (
     CertifiedThreshold,
     ConfidenceThreshold,
@@ -36,6 +42,7 @@ from reliablenet.methods.posthoc import (
     TemperatureScaling,
 )
 from reliablenet.methods.promised import check_setting
+from reliablenet.methods.regressor import ReliableRegressor
 from reliablenet.methods.reliable import ReliableClassifier
 from reliablenet.methods.selectivenet import SelectiveNetClassifier
 from reliablenet.methods.shared_fits import (
@@ -46,6 +53,7 @@ from reliablenet.methods.shared_fits import (
     prepare,
     put_together,
 )
+from reliablenet.methods.tolerance import Tolerance
 from reliablenet.tables.folds import Folds, cut_folds
 from reliablenet.tables.tabular import TabularEncoder
 
@@ -68,6 +76,20 @@ def default_methods() -> dict[str, SelectiveClassifier]:
     }
 
 
+def default_regressors(tolerance: Any) -> dict[str, SelectiveEstimator]:
+    """Return the methods that `compare` runs for numbers if none are named."""
+    regressors = {
+        "ridge": BayesianRidge(),
+        "boosting": HistGradientBoostingRegressor(),
+        "forest": RandomForestRegressor(),
+    }
+    plain = {
+        name: CertifiedThreshold(make_pipeline(TabularEncoder(), regressor), tolerance=tolerance)
+        for name, regressor in regressors.items()
+    }
+    return {"reliablenet": ReliableRegressor(tolerance), **plain}
+
+
 def compare(
     X: Any = None,
     y: Any = None,
@@ -76,6 +98,7 @@ def compare(
     methods: Mapping[str, Any] | Sequence[str] | None = None,
     *,
     promise: Promise | None = None,
+    tolerance: Any = None,
     folds: Folds | None = None,
     groups: Any = None,
     fold_sizes: Any = "auto",
@@ -100,6 +123,9 @@ def compare(
     promise : Promise, optional
         What all methods are to keep, instead of the budget ``alpha``. Groups are columns of X. Methods
         with a rule of their own, such as conformal risk control, are left out.
+    tolerance : float, str or None
+        Where ``y`` holds numbers: how far one may be off, as for `ReliableRegressor`. Methods are then
+        regressors.
     folds : Folds, optional
         Folds of your own, such as those of a dataset.
     groups : array-like of shape (n,), optional
@@ -139,13 +165,18 @@ def compare(
     check_count("resamples", resamples, owner)
     if verbose not in (True, False, "auto"):
         raise parameter_error("verbose", owner, 'be True, False or "auto"', verbose)
-    chosen = _resolve(methods)
     check_setting(promise, "certified", owner)
+    words = ""
+    if tolerance is not None:
+        words = str(Tolerance.of(tolerance, owner))
+        check_promise(promise, owner)
+    chosen = _resolve(methods, default_methods() if not words else default_regressors(tolerance))
     alpha = alpha if promise is None else promise.strictest
     random = check_random_state(random_state)
     if folds is None:
         promises = any(getattr(m, "_promises_on_selection", False) for m in chosen.values())
-        folds = _cut(X, y, groups, alpha, rho, fold_sizes, random, stratified=not promises)
+        random_selection = promises or bool(words)  # numbers have no classes to be shared out
+        folds = _cut(X, y, groups, alpha, rho, fold_sizes, random, stratified=not random_selection)
     elif X is not None or y is not None:
         raise InvalidParameterError("compare takes X and y, or folds, not both.")
     elif groups is not None:
@@ -153,7 +184,7 @@ def compare(
     elif not isinstance(folds, Folds):
         raise parameter_error("folds", owner, "be a Folds record", type(folds).__name__)
     seed = int(random.randint(2**31 - 1))
-    prepared = prepare(chosen, alpha, rho, seed, promise)
+    prepared = prepare(chosen, alpha, rho, seed, promise, tolerance)
     fits, unit = Fits(), "row" if groups is None else "group"
     if promise is not None:
         own = [name for name, m in prepared.items() if "promise" not in m.get_params(deep=False)]
@@ -161,8 +192,9 @@ def compare(
         prepared = {name: method for name, method in prepared.items() if name not in own}
     fits_to_do = put_together(prepared)
     learned = folds.train if len(folds.train) else folds.certification
-    labels = tuple(map(plain_label, np.unique(learned.y).tolist())) if promise else None
-    judging = Judging(alpha, promise, labels)
+    named = promise is not None and not words
+    labels = tuple(map(plain_label, np.unique(learned.y).tolist())) if named else None
+    judging = Judging(alpha, promise, labels, words)
     jobs = effective_n_jobs(n_jobs)
     fit = fit_together if jobs == 1 else fit_together_on_one_thread
     work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
@@ -189,14 +221,14 @@ def compare(
         share_rho(seen, alpha, rho, len(folds.certification)),
         promise,
         labels,
+        words,
     )
 
 
-def _resolve(methods: Any) -> dict[str, Any]:
+def _resolve(methods: Any, known: Mapping[str, Any]) -> dict[str, Any]:
     """Return the methods by name, as they were given."""
-    known = default_methods()
     if methods is None:
-        return known
+        return dict(known)
     if isinstance(methods, Mapping):
         chosen = dict(methods)
     else:

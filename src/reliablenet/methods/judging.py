@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from reliablenet.metrics.paired import (
     resample_certified_throughput,
 )
 
+Found = TypeVar("Found", Certificate, RuleCertificate)
 MOST_RESAMPLES = 200  # of a promise: its rule is searched anew in each
 
 
@@ -43,11 +44,14 @@ class Judging:
         None for the budget ``alpha`` over all rows.
     classes : tuple or None
         Labels, whose places rows hold.
+    tolerance : str
+        Of numbers: how far one may be off and still be right, in words.
     """
 
     alpha: float
     promise: Promise | None = None
     classes: tuple[Any, ...] | None = None
+    tolerance: str = ""
 
     def certificate(
         self,
@@ -58,8 +62,9 @@ class Judging:
     ) -> Certificate | RuleCertificate:
         """Return what the rows of a method prove at a part of rho."""
         if self.promise is None:
-            return judge(method.rows, self.alpha, rho, unit=unit, provenance=provenance)
-        return judge_rule(
+            found = judge(method.rows, self.alpha, rho, unit=unit, provenance=provenance)
+            return with_tolerance(found, self.tolerance)
+        rule = judge_rule(
             method.rows,
             self.promise,
             rho,
@@ -68,6 +73,7 @@ class Judging:
             unit=unit,
             provenance=provenance,
         )
+        return with_tolerance(rule, self.tolerance)
 
     def resample(
         self, methods: Sequence[Judged], rho: float, resamples: int, random: np.random.RandomState
@@ -93,6 +99,17 @@ class Judging:
         own = {name: worth(self.certificate(method, rho)) for name, method in methods.items()}
         draws = self.resample(list(methods.values()), rho, RESAMPLES, np.random.RandomState(0))
         return Contest(winner, own, dict(zip(methods, draws, strict=True)))
+
+
+def with_tolerance(certificate: Found, tolerance: str) -> Found:
+    """Return a certificate, or one with parts, that has the tolerance of numbers in words."""
+    known: Any = certificate
+    told: Found
+    if isinstance(certificate, Certificate):
+        told = replace(known, tolerance=tolerance)
+    else:
+        told = replace(known, parts=tuple(with_tolerance(p, tolerance) for p in known.parts))
+    return told
 
 
 def worth(certificate: Certificate | RuleCertificate) -> float:

@@ -27,7 +27,7 @@ class MethodResult:
     Attributes
     ----------
     name : str
-    model : SelectiveClassifier or None
+    model : SelectiveEstimator or None
         Fitted; it acts by its own rule. None in a comparison that was read from JSON.
     rule : Certificate or None
         Of the rule that was fixed before the certification fold was opened, where there is one.
@@ -122,6 +122,7 @@ def _rows_to_story(rows: ScoredRows) -> dict[str, Any]:
         "wrong": "".join("1" if wrong else "0" for wrong in rows.wrong),
         "truth": None if rows.truth is None else rows.truth.tolist(),
         "predicted": None if rows.predicted is None else rows.predicted.tolist(),
+        "tolerance": None if rows.tolerance is None else rows.tolerance.tolist(),
         "by": None if by is None else {k: [plain_label(v) for v in vs] for k, vs in by.items()},
         "any_score": rows.lowest != 0.0,
     }
@@ -129,12 +130,14 @@ def _rows_to_story(rows: ScoredRows) -> dict[str, Any]:
 
 def _rows_from_story(story: dict[str, Any]) -> ScoredRows:
     truth, predicted, by = story.get("truth"), story.get("predicted"), story.get("by")
+    tolerance = story.get("tolerance")
     rows = ScoredRows(
         np.array(story["score"], np.float64),
         np.array([mark == "1" for mark in story["wrong"]]),
         -math.inf if story["any_score"] else 0.0,
         truth=None if truth is None else np.array(truth),
         predicted=None if predicted is None else np.array(predicted),
+        tolerance=None if tolerance is None else np.array(tolerance, np.float64),
         by=None if by is None else {name: np.array(v, object) for name, v in by.items()},
     )
     if rows.truth is not None and rows.truth.dtype.kind == "i" and (rows.truth < 0).any():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from reliablenet.certificate import Certificate, Promise, RuleCertificate
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.errors import InvalidDataError
 from reliablenet.methods.held_out import check_counts, pack_groups, take_groups
+from reliablenet.methods.judging import with_tolerance
 from reliablenet.methods.targets import Target
 from reliablenet.methods.tolerance import Margin, Tolerance, Values
 from reliablenet.tables.folds import Folds
@@ -263,9 +264,7 @@ class Numbers(Target):
 
     def describe(self, certificate: Any) -> Any:
         """Return a certificate, or one with parts, that has the tolerance in words."""
-        if isinstance(certificate, Certificate):
-            return replace(certificate, tolerance=str(self.tolerance))
-        return replace(certificate, parts=tuple(map(self.describe, certificate.parts)))
+        return with_tolerance(certificate, str(self.tolerance))
 
     def strata(self, y: Values) -> NDArray[Any]:
         """Return one stratum: quantiles of `y` would look at the rows to certify on."""

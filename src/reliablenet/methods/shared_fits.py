@@ -17,8 +17,8 @@ from reliablenet.certificate import Promise
 from reliablenet.certificate.judgement import judge
 from reliablenet.certificate.record import Unit
 from reliablenet.certificate.scored import ScoredRows
-from reliablenet.methods.base import SelectiveClassifier
-from reliablenet.methods.judging import Judged, Judging
+from reliablenet.methods.base import SelectiveEstimator
+from reliablenet.methods.judging import Judged, Judging, with_tolerance
 from reliablenet.methods.layers import layers
 from reliablenet.methods.ledger import closed
 from reliablenet.methods.method_result import MethodResult
@@ -26,13 +26,21 @@ from reliablenet.methods.posthoc import CertifiedThreshold
 from reliablenet.methods.wrapping import WrappingClassifier
 from reliablenet.tables.folds import Fold, Folds
 
-Method = tuple[str, SelectiveClassifier]
+Method = tuple[str, SelectiveEstimator]
 
 
 def prepare(
-    chosen: dict[str, Any], alpha: float, rho: float, seed: int, promise: Promise | None = None
-) -> dict[str, SelectiveClassifier]:
-    """Return copies under one budget or promise; what was one classifier in the original stays one."""
+    chosen: dict[str, Any],
+    alpha: float,
+    rho: float,
+    seed: int,
+    promise: Promise | None = None,
+    tolerance: Any = None,
+) -> dict[str, SelectiveEstimator]:
+    """Return copies under one budget or promise; what was one classifier in the original stays one.
+
+    With a tolerance they predict numbers.
+    """
     copies: dict[int, Any] = {}
 
     def copied(model: Any) -> Any:
@@ -43,15 +51,16 @@ def prepare(
     prepared = {}
     for name, model in chosen.items():
         method = model
-        if not isinstance(model, SelectiveClassifier) or hasattr(model, "threshold_"):
+        if not isinstance(model, SelectiveEstimator) or hasattr(model, "threshold_"):
             method = CertifiedThreshold(model)
         if isinstance(method, WrappingClassifier):
             method = copy.copy(method)
-            if hasattr(method.estimator, "predict_proba") and not method._is_fitted():
+            predicts = "predict_proba" if tolerance is None else "predict"
+            if hasattr(method.estimator, predicts) and not method._is_fitted():
                 method.estimator = copied(method.estimator)
         else:
             method = copied(method)
-        settings: dict[str, Any] = {"alpha": alpha, "rho": rho}
+        settings: dict[str, Any] = {"alpha": alpha, "rho": rho, "tolerance": tolerance}
         if promise is not None:
             settings |= {"promise": promise, "threshold": "certified"}
         known = method.get_params(deep=False)
@@ -70,12 +79,12 @@ def _seeded(model: Any, seed: int) -> Any:
                 if name.split("__")[-1] == "random_state" and value is None
             }
         )
-        if isinstance(model, SelectiveClassifier) and "verbose" in settings:
+        if isinstance(model, SelectiveEstimator) and "verbose" in settings:
             model.set_params(verbose=False)
     return model
 
 
-def put_together(methods: dict[str, SelectiveClassifier]) -> list[list[Method]]:
+def put_together(methods: dict[str, SelectiveEstimator]) -> list[list[Method]]:
     """Put methods around the same classifier together, that classifier first if it is a method."""
     by_classifier: dict[int, list[Method]] = {}
     for name, method in methods.items():
@@ -176,7 +185,7 @@ def _selection_still_needed(later: list[Method]) -> bool:
     return any(method._needs_selection() for _, method in later)
 
 
-def selection_rows(method: SelectiveClassifier, fold: Fold, given: bool) -> ScoredRows | None:
+def selection_rows(method: SelectiveEstimator, fold: Fold, given: bool) -> ScoredRows | None:
     """Return the selection fold as a method sees it, with labels for predictions; None if it is empty.
 
     A network that was trained on these rows in the end looks better there than it is. It keeps what
@@ -191,12 +200,14 @@ def selection_rows(method: SelectiveClassifier, fold: Fold, given: bool) -> Scor
         if kept is not None or given or not isinstance(source, CertifiedThreshold):
             break
     source, rows = (method, method.score_rows(fold.X, fold.y)) if kept is None else (source, kept)
+    if rows.tolerance is not None:  # numbers are what they say
+        return rows
     return replace(rows, predicted=np.asarray(source.classes_)[rows.predicted])
 
 
 def _measure(
     name: str,
-    method: SelectiveClassifier,
+    method: SelectiveEstimator,
     folds: Folds,
     unit: Unit,
     judging: Judging,
@@ -215,5 +226,6 @@ def _measure(
             method.selection_threshold_ if isinstance(method.threshold, str) else method.threshold
         )
         fixed = judge(rows, judging.alpha, rho, float(given), unit=unit)
+        fixed = with_tolerance(fixed, judging.tolerance)
     more: dict[str, Any] = {"model": method, "rule": fixed, "seconds": seconds, "notes": notes}
     return MethodResult.of(name, Judged(rows, chosen), judging, rho, unit, **more)
