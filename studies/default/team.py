@@ -32,6 +32,7 @@ from studies.default.unseen_tables import DEVELOPMENT, REPORTING, Table
 from studies.runner import Block, Study
 
 SEEDS = range(5)
+LONG = ("flows_unnamed", "flows_names", "questions", "pixels", "flows_web")  # minutes a draw
 MANY_CLASSES = 20  # with so many the search has two settings, or a run would take hours
 SEARCH: list[dict[str, Any]] = [
     {},
@@ -197,16 +198,18 @@ def parts_of(ours: rn.ReliableClassifier, draw: Draw) -> dict[str, list[float]]:
 
 
 def blocks() -> list[Block]:
-    """Return the draws, all tables of a seed together, the reported ones first."""
+    """Return the draws, all tables of a seed together: the reported ones first, the long ones last."""
     halves = {"reporting": REPORTING, "development": DEVELOPMENT}
+    draws = [
+        (half, seed, name) for half, tables in halves.items() for seed in SEEDS for name in tables
+    ]
+    draws.sort(key=lambda draw: draw[2] in LONG)
     return [
         Block.once(
-            {"half": half, "table": name, "alpha": table.alpha, "seed": seed},
-            partial(measure, table, seed),
+            {"half": half, "table": name, "alpha": halves[half][name].alpha, "seed": seed},
+            partial(measure, halves[half][name], seed),
         )
-        for half, tables in halves.items()
-        for seed in SEEDS
-        for name, table in tables.items()
+        for half, seed, name in draws
     ]
 
 

@@ -7,7 +7,14 @@ import torch
 
 from reliablenet.errors import InvalidParameterError
 from reliablenet.training import Optimisation, Rows, Schedule, cnn5, train
-from reliablenet.training.batches import AUGMENTATIONS, augment_images, crop, flip
+from reliablenet.training.batches import (
+    AUGMENTATIONS,
+    WeightedRows,
+    augment_images,
+    crop,
+    flip,
+    join_rows,
+)
 
 EPOCHS = 4
 
@@ -115,3 +122,23 @@ def test_a_killed_training_goes_on_to_the_same_images(tmp_path):
 def test_an_unknown_augmentation(name):
     with pytest.raises(InvalidParameterError, match="`augment` of train must be None or one of"):
         trained(name)
+
+
+def test_weighted_rows_come_up_as_often_as_their_weights_say() -> None:
+    weight = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0] * 20)
+    data = WeightedRows(torch.arange(100.0)[:, None], torch.zeros(100, dtype=torch.int64), weight)
+    generator = torch.Generator().manual_seed(0)
+    counts = torch.zeros(100)
+    for epoch in range(1, 41):
+        for X, _ in data.batches(epoch, 32, generator):
+            counts += torch.bincount(X[:, 0].long(), minlength=100)
+    assert counts.sum() == 4000
+    assert torch.allclose(counts.reshape(20, 5).mean(0), 40 * weight[:5], atol=4.0)
+    assert torch.all(counts[weight == 0] == 0)
+
+
+def test_joined_rows_keep_their_weights() -> None:
+    y = torch.zeros(2, dtype=torch.int64)
+    plain, heavy = Rows(torch.ones(2, 1), y), WeightedRows(torch.ones(2, 1), y, torch.ones(2) * 3)
+    assert join_rows(plain, heavy).weight is None
+    assert torch.equal(join_rows(heavy, heavy).weight, torch.full((4,), 3.0))

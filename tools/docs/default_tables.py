@@ -33,6 +33,14 @@ SHOWN = {
     "reliablenet": "reliablenet",
     "reliablenet_last": "reliablenet_last",
 }
+# What the team is compared with on tables that nobody tuned on.
+RIVALS = {
+    "boosting": "boosting",
+    "boosting, slow and shallow": "slow, shallow",
+    "boosting, tuned": "tuned",
+    "random forest": "forest",
+    "logistic regression": "logistic",
+}
 PARTS_OF_IT = {
     "tabular+certified": "whole",
     "tabular-encoding+certified": "no bins",
@@ -162,6 +170,77 @@ def untuned() -> str:
         cells += [f"{best} {by_method[best]:.3f}", f"{ours / by_method[best]:.3f}"]
         rows.append([found["table"], *cells])
     return table(["table", "rows", "alpha", "our default", "best method", "share of it"], rows)
+
+
+def _team_draws(half: str) -> pd.DataFrame:
+    """Return certified throughput and AURC by table, seed and method, of one half of the tables."""
+    return pd.DataFrame(
+        [
+            {
+                "table": one["table"],
+                "seed": one["seed"],
+                "method": name,
+                "T": found[0],
+                "A": found[1],
+            }
+            for one in read_records("default", "team")
+            if one["half"] == half
+            for name, found in one["found"].items()
+        ]
+    )
+
+
+def team() -> str:
+    """Return the team against its rivals on the tables that are reported."""
+    draws = _team_draws("reporting")
+    means = draws.pivot_table(index="table", columns="method", values="T", sort=False)
+    seeds = draws.groupby("table")["seed"].nunique()
+    rows: list[list[str]] = []
+    for name in map(str, means.index):
+        found: Any = means.loc[name]
+        best = found[list(RIVALS)].max()
+        cells = [
+            _best_bold(found[one], found[["team", *RIVALS]].max()) for one in ("team", *RIVALS)
+        ]
+        share = f"{found['team'] / best:.3f}" if best > 0 else "-"
+        rows.append([name, str(seeds[name]), *cells, share])
+    total: Any = means.mean()
+    cells = [_best_bold(total[one], total[["team", *RIVALS]].max()) for one in ("team", *RIVALS)]
+    rows.append(["mean", "", *cells, f"{total['team'] / total[list(RIVALS)].max():.3f}"])
+    return table(["table", "seeds", "team", *RIVALS.values(), "team / best rival"], rows)
+
+
+def team_parts() -> str:
+    """Return what each member adds, over all tables of both halves that have been run."""
+    draws = pd.concat([_team_draws(half) for half in ("reporting", "development")])
+    by_table = draws.pivot_table(index="table", columns="method", values=["T", "A"])
+    rows = []
+    for part in by_table["T"].columns.drop(list(RIVALS)):
+        areas = by_table["A"][part] / by_table["A"]["team"]
+        rows.append([part, f"{by_table['T'][part].mean():.3f}", f"{areas.mean():.3f}"])
+    rows.sort(key=lambda row: -float(row[1]))
+    return table(["who answers", "certified throughput, mean", "AURC, team = 1"], rows)
+
+
+def team_costs() -> str:
+    """Return what a fit of the team costs beside boosting, and the size of its file."""
+    draws = read_records("default", "team")
+    seconds = [one["seconds"] for one in draws]
+    sizes = sorted(one["megabytes"] for one in draws)
+    return sentence(
+        "team_costs",
+        draws=len(draws),
+        plain=f"{np.median([one['team'] / one['boosting'] for one in seconds]):.0f}",
+        tuned=f"{np.median([one['team'] / one['boosting, tuned'] for one in seconds]):.1f}",
+        least=f"{sizes[0]:.1f}",
+        middle=f"{np.median(sizes):.1f}",
+        most=f"{sizes[-1]:.1f}",
+    )
+
+
+def _best_bold(value: float, best: float) -> str:
+    text = f"{value:.3f}"
+    return bold(text) if text == f"{best:.3f}" else text
 
 
 def boosting_tried() -> str:
@@ -306,5 +385,8 @@ PARTS = {
     "fold_shares_by_set": fold_shares_by_set,
     "images_table": images_table,
     "shifted": shifted,
+    "team": team,
+    "team_costs": team_costs,
+    "team_parts": team_parts,
     "untuned": untuned,
 }

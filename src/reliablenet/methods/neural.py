@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from reliablenet._checks import parameter_error
@@ -31,7 +32,7 @@ from reliablenet.modelfile.network import NetworkParts
 from reliablenet.tables.folds import Fold
 from reliablenet.tables.tabular import TabularEncoder
 from reliablenet.training import ranks
-from reliablenet.training.batches import Rows, check_augment, check_images
+from reliablenet.training.batches import Rows, WeightedRows, check_augment, check_images, join_rows
 from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.history import History, progress
 from reliablenet.training.loop import train
@@ -217,7 +218,7 @@ class NeuralEstimator(SelectiveEstimator):
 
     def _refit(self, rows: Rows, chosen: Rows, seed: int) -> None:
         """Train a network anew, for as many epochs as served best, on the rows of both folds."""
-        both = Rows(torch.cat([rows.X, chosen.X]), torch.cat([rows.y, chosen.y]))
+        both = join_rows(rows, chosen)
         self.network_ = self._build_network(seed).to(self.device)
         schedule = Schedule.erm(self.history_.chosen_epoch)
         self._train(both, chosen, seed, schedule=schedule, keep="last")
@@ -275,7 +276,15 @@ class NeuralEstimator(SelectiveEstimator):
     def _tensors(self, fold: FoldOrStream) -> RowsOrStream:
         if isinstance(fold, Stream):
             return fold
-        return Rows(self._encode(fold.X), torch.from_numpy(fold.y.astype(np.int64)).to(self.device))
+        y = fold.y.astype(np.int64)
+        weight, labels = self._weigh_rows(y), torch.from_numpy(y).to(self.device)
+        if weight is not None:
+            weight = torch.from_numpy(weight).to(self.device)
+            return WeightedRows(self._encode(fold.X), labels, weight)
+        return Rows(self._encode(fold.X), labels)
+
+    def _weigh_rows(self, y: NDArray[np.int64]) -> Any:
+        """Return how much each row counts in training, None if all count alike."""
 
     def _from_factory(self, outputs: int, seed: int) -> nn.Module:
         """Return a network with so many outputs and its first weights, a function of the seed."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from reliablenet._checks import parameter_error
+from reliablenet._checks import is_real, parameter_error
 from reliablenet.certificate import jcw_threshold
 from reliablenet.methods.architectures import NetworkFactory
 from reliablenet.methods.decisions import Outputs
@@ -20,8 +21,8 @@ from reliablenet.modelfile import stored_as
 from reliablenet.modelfile.network import NetworkParts
 from reliablenet.risk.surrogate import M1, M2, check_smoothing
 from reliablenet.tables.folds import Fold
-from reliablenet.training.batches import Rows
-from reliablenet.training.growing import KINDS
+from reliablenet.training.batches import Rows, join_rows
+from reliablenet.training.growing import KINDS, Labels, Matrix, RowWeights
 from reliablenet.training.schedule import BaseSchedule, Schedule
 from reliablenet.training.team import OwnMember, Team, fit_members, weigh
 
@@ -75,6 +76,10 @@ class ReliableClassifier(NeuralClassifier):
         What happens at random to training images: mirrored left to right, moved by up to an eighth.
     m1, m2 : float
         Shape of the surrogate; 0 < m2 < m1 / (1 + m1).
+    class_weight : "balanced" or mapping of labels to numbers, optional
+        How much the rows of a class count in training; "balanced" lets every class count alike. A label
+        that is not named counts 1. It shapes the model and nothing else: budget, threshold and
+        certificate count every row once, because they are about the rows that will come.
     fold_sizes : "auto" or three shares
         For training, selection and certification, where `fit` cuts folds of its own.
     device : str
@@ -121,12 +126,14 @@ class ReliableClassifier(NeuralClassifier):
     checkpoint: str = "selection"
     m1: float = M1
     m2: float = M2
+    class_weight: str | Mapping[Any, float] | None = None
 
     team_: Team | None = field(init=False)
 
     def _check_settings(self) -> None:
         super()._check_settings()
         self._beside_network()
+        self._check_class_weight()
         check_smoothing(0.5, self.m1, self.m2, "ReliableClassifier")
         if self._schedule().chooses_epochs and self.checkpoint == "last":
             raise parameter_error(
@@ -187,9 +194,48 @@ class ReliableClassifier(NeuralClassifier):
             raise parameter_error("members", "ReliableClassifier", "name each once", self.members)
         return [one for one in named if not isinstance(one, str) or one != NETWORK]
 
+    def _check_class_weight(self) -> None:
+        given = self.class_weight
+        sound = given is None or (isinstance(given, str) and given == "balanced")
+        if isinstance(given, Mapping):
+            sound = all(is_real(one) and 0.0 <= one < math.inf for one in given.values())
+        if not sound:
+            raise parameter_error(
+                "class_weight",
+                "ReliableClassifier",
+                'be None, "balanced" or a mapping of labels to numbers of at least 0',
+                given,
+            )
+
+    def _weigh_rows(self, y: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        if self.class_weight is None:
+            return None
+        if isinstance(self.class_weight, Mapping):
+            labels = self.classes_.tolist()
+            unknown = [label for label in self.class_weight if label not in labels]
+            if unknown:
+                expected = f"name labels of `y`, which are {labels[:10]}"
+                raise parameter_error("class_weight", "ReliableClassifier", expected, unknown)
+            each = np.array([float(self.class_weight.get(label, 1.0)) for label in labels])
+        else:
+            each = 1.0 / np.maximum(np.bincount(y, minlength=len(self.classes_)), 1)
+        weight: NDArray[np.float64] = each[y]
+        if weight.sum() == 0.0:
+            raise parameter_error(
+                "class_weight",
+                "ReliableClassifier",
+                "leave some rows with a weight",
+                self.class_weight,
+            )
+        weight /= weight.mean()
+        return weight
+
     def _fit_folds(
         self, train_fold: FoldOrStream, selection: FoldOrStream, seed: int, *, keep_selection: bool
     ) -> None:
+        if self.class_weight is not None and not isinstance(train_fold, Fold):
+            expected = "be None for rows that are read batch by batch; draw them by weight instead"
+            raise parameter_error("class_weight", "ReliableClassifier", expected, self.class_weight)
         self.team_ = None
         self._selection_rows = None
         super()._fit_folds(train_fold, selection, seed, keep_selection=keep_selection)
@@ -208,19 +254,19 @@ class ReliableClassifier(NeuralClassifier):
             return
         if not wanted:
             return
-        held = _plain(chosen)
-        members = fit_members(wanted, *_plain(rows), held, seed)
+        X, y, weight = _plain(rows)
+        held, labels, counts = _plain(chosen)
+        members = fit_members(wanted, X, y, (held, labels), seed, weight)
         classes = len(self.classes_)
-        said = [member.probabilities(held[0], classes) for member in members]
+        said = [member.probabilities(held, classes) for member in members]
         network = self._read_outputs(iter([chosen.X])).proba
-        self.team_ = Team(members, weigh([network, *said], held[1]))
+        self.team_ = Team(members, weigh([network, *said], labels, counts))
 
     def _refit(self, rows: Rows, chosen: Rows, seed: int) -> None:
         super()._refit(rows, chosen, seed)
         if self.team_ is not None:
-            (X, y), (more, labels) = _plain(rows), _plain(chosen)
-            X, y = np.concatenate([X, more]), np.concatenate([y, labels])
-            self.team_ = self.team_.fit_again(X, y, seed)
+            X, y, weight = _plain(join_rows(rows, chosen))
+            self.team_ = self.team_.fit_again(X, y, seed, weight)
 
     def _outputs(self, X: Any) -> Outputs:
         team = getattr(self, "team_", None)
@@ -264,6 +310,7 @@ class ReliableClassifier(NeuralClassifier):
         return jcw_threshold(rows, None, self._constraint(len(selection))["aim"])
 
 
-def _plain(rows: Rows) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Return encoded rows and class indices as arrays."""
-    return rows.X.cpu().numpy(), rows.y.cpu().numpy()
+def _plain(rows: Rows) -> tuple[Matrix, Labels, RowWeights]:
+    """Return encoded rows, class indices and weights as arrays."""
+    weight = None if rows.weight is None else rows.weight.cpu().numpy()
+    return rows.X.cpu().numpy(), rows.y.cpu().numpy(), weight

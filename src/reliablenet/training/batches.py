@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +27,11 @@ class Rows(NamedTuple):
     y: Tensor
 
     @property
+    def weight(self) -> Tensor | None:
+        """How much each row counts; None if all count alike."""
+        return None
+
+    @property
     def total(self) -> int:
         """Number of rows, over all ranks."""
         return len(self.y)
@@ -40,8 +45,9 @@ class Rows(NamedTuple):
         self, epoch: int, size: int, generator: torch.Generator
     ) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield this rank's batches of an epoch (from 1), in a new order from the generator."""
+        drawn = None if self.weight is None else draw_weighted(self.weight, generator)
         for index in index_batches(self.total, size, generator):
-            place = index.to(self.device)
+            place = (index if drawn is None else drawn[index]).to(self.device)
             yield self.X.index_select(0, place), self.y.index_select(0, place)
 
     def parts(self) -> Iterator[tuple[Tensor, Tensor]]:
@@ -56,6 +62,31 @@ class Rows(NamedTuple):
     def generators(self) -> list[torch.Generator]:
         """Return the random generators of one's own that decide the order of the batches."""
         return []
+
+
+class WeightedRows(Rows):
+    """Rows that an epoch visits as often as their weights say, on average."""
+
+    def __new__(cls, X: Tensor, y: Tensor, weight: Tensor) -> Self:
+        """Return the rows; weights are at least 0, and not all 0."""
+        rows = super().__new__(cls, X, y)
+        rows._weight = weight
+        return rows
+
+    _weight: Tensor
+
+    @property
+    def weight(self) -> Tensor:
+        """How much each row counts."""
+        return self._weight
+
+
+def join_rows(first: Rows, second: Rows) -> Rows:
+    """Return the rows of both, with their weights if both have some."""
+    X, y = (torch.cat(pair) for pair in zip(first, second, strict=True))
+    if first.weight is None or second.weight is None:
+        return Rows(X, y)
+    return WeightedRows(X, y, torch.cat([first.weight, second.weight]))
 
 
 def check_rows(name: str, rows: Rows, network: nn.Module) -> None:
@@ -93,6 +124,25 @@ def index_batches(n: int, size: int, generator: torch.Generator) -> Iterator[Ten
             stop = n
         yield order[start:stop].tensor_split(world)[rank]
         start = stop
+
+
+def draw_weighted(weight: Tensor, generator: torch.Generator) -> Tensor:
+    """Return as many row numbers as there are rows, each as often as its weight says.
+
+    A systematic sample: a row of weight w, where 1 is the mean, comes up w times rounded up or down.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from reliablenet.training.batches import draw_weighted
+    >>> draw_weighted(torch.tensor([2.0, 1.0, 1.0, 0.0]), torch.Generator()).tolist()
+    [0, 0, 1, 2]
+    """
+    n = len(weight)
+    ends = weight.cpu().double().cumsum(0)
+    places = torch.arange(n, dtype=torch.float64)
+    places += torch.rand((), dtype=torch.float64, generator=generator)
+    return torch.searchsorted(ends, places * (ends[-1] / n), right=True).clamp_(max=n - 1)
 
 
 def flip(images: Tensor) -> Tensor:

@@ -33,7 +33,7 @@ def fingerprint(network: nn.Module, folds: list[Rows | Stream], settings: object
     tensors = list(network.state_dict().values())
     for fold in folds:
         if isinstance(fold, Rows):
-            tensors += fold
+            tensors += fold if fold.weight is None else (*fold, fold.weight)
         else:
             digest.update(fold.fingerprint.encode())
     for tensor in tensors:

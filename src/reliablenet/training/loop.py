@@ -306,7 +306,7 @@ class Run:
 
     def measure(self, epoch: int, stage: int, tau: float, passed: EpochMeans) -> EpochRecord:
         """Evaluate the selection fold and put the epoch into one record."""
-        aim, y = self.settings.aim, self.selection.y
+        aim, y, last = self.settings.aim, self.selection.y, self.schedule.epochs
         outputs = evaluate_logits(self.network, self.selection.X).double()
         top, predicted = torch.softmax(self.objective.logits(outputs), -1).max(-1)
         right = predicted == y
@@ -325,7 +325,7 @@ class Run:
             phi=passed.phi,
             gap=passed.phi + passed.psi - 1.0,
             jcw_train=passed.jcw,
-            loss_selection=float(self.objective.loss(outputs, y, self.schedule.epochs)),
+            loss_selection=self.objective.held_out_loss(outputs, y, last, self.selection.weight),
             accuracy=float(right.double().mean()),
             jcw_selection=jcw,
             coverage=coverage,

@@ -41,6 +41,13 @@ class Objective:
             return cross_entropy_of_members(outputs, y)
         return functional.cross_entropy(outputs, y)
 
+    def held_out_loss(self, outputs: Tensor, y: Tensor, epoch: int, weight: Tensor | None) -> float:
+        """Return the mean loss of rows that are not trained on, by weight where they have one."""
+        if weight is None:
+            return float(self.loss(outputs, y, epoch))
+        each = functional.cross_entropy(self.logits(outputs), y, reduction="none")
+        return float((weight * each).sum() / weight.sum())
+
     def logits(self, outputs: Tensor) -> Tensor:
         """Return the class logits of shape (n, K) among the outputs."""
         return average_members(outputs) if outputs.ndim == 3 else outputs

@@ -130,6 +130,8 @@ class Stream:
     X: Inputs
     y: Tensor
 
+    weight = None  # all rows count alike
+
     def __init__(
         self, source: Source, name: str = "X", *, device: str = "cpu", ordered: bool = False
     ) -> None:

@@ -144,7 +144,9 @@ def fit_members(
     return tuple(members)
 
 
-def weigh(said: Sequence[NDArray[np.float64]], y: Labels) -> tuple[float, ...]:
+def weigh(
+    said: Sequence[NDArray[np.float64]], y: Labels, counts: RowWeights = None
+) -> tuple[float, ...]:
     """Return the weights whose average of probabilities makes held-out labels most likely.
 
     Each member is granted a few rows beforehand, so that on a small fold all count nearly alike. The
@@ -156,6 +158,8 @@ def weigh(said: Sequence[NDArray[np.float64]], y: Labels) -> tuple[float, ...]:
         Probabilities of each member for held-out rows.
     y : array of shape (n,)
         Class indices.
+    counts : array of shape (n,), optional
+        How much each row counts.
 
     Examples
     --------
@@ -168,8 +172,9 @@ def weigh(said: Sequence[NDArray[np.float64]], y: Labels) -> tuple[float, ...]:
     """
     truth = np.stack([one[np.arange(len(y)), y] for one in said]).clip(LEAST_PROBABILITY)
     weights = np.full(len(said), 1.0 / len(said))
+    each = np.ones(len(y)) if counts is None else counts / counts.mean()
     for _ in range(ROUNDS):
         parts = weights[:, None] * truth
-        weights = (parts / parts.sum(0)).sum(1) + PRIOR_ROWS
+        weights = (parts / parts.sum(0)) @ each + PRIOR_ROWS
         weights /= weights.sum()
     return tuple(weights.tolist())
