@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
-from rule_examples import PROBA, Y, make
+from rule_examples import BY, EASY, PROBA, TRUTH, Y, make
 
-from reliablenet import Promise, certified_rule
+from reliablenet import Certificate, Promise, certified_rule
+from reliablenet.certificate import wording
+from reliablenet.certificate.promise_wording import (
+    notes,
+    others_text,
+    promise_text,
+    remedy,
+    rule_notes,
+    rule_reason,
+    rule_verdict,
+    verdict,
+)
+from reliablenet.certificate.rule import Rule, Thresholds
+from reliablenet.certificate.rule_certify import judge_fixed_rule
+from reliablenet.certificate.rule_checks import Others
+from reliablenet.certificate.scored import ScoredRows
 
 
 @pytest.mark.parametrize(
@@ -44,3 +61,174 @@ def test_of_numbers_a_certificate_speaks_of_the_tolerance(name):
 def test_classes_without_a_budget_are_told_of():
     c = certified_rule(PROBA, Y, Promise.by_class({0: 0.05}))
     assert c.to_dict()["notes"] == ["no budget limits mistakes on rows that are truly 1"]
+
+
+@pytest.mark.parametrize(
+    ("promise", "text"),
+    [
+        (Promise.overall(0.05), "at most 5 % of all rows are acted on wrongly"),
+        (Promise.among_accepted(0.015), "of the rows acted on, at most 1.5 % are wrong"),
+        (Promise.by_group(0.05), "in every group, at most 5 % of the rows are acted on wrongly"),
+        (Promise.by_group(0.05, by=["race", "sex"]), "in every group of race and sex, at most 5 % of the rows are acted on wrongly"),
+        (Promise.by_group({"A, f": 0.05, 3: 0.1}, by=["race", "sex"]), "of the rows of race, sex=A, f, at most 5 % are acted on wrongly; of the rows of race, sex=3, at most 10 % are acted on wrongly"),
+        (Promise.by_class(0.05), "of the rows of every true class, at most 5 % are acted on wrongly"),
+        (Promise.by_class({"ill": 0.01}), "of the rows that are truly ill, at most 1 % are acted on wrongly"),
+        (Promise.by_predicted(0.05), "for every predicted class, at most 5 % of all rows are acted on wrongly as that class"),
+        (Promise.by_predicted({"ill": 0.01}), "at most 1 % of all rows are acted on wrongly as ill"),
+        (Promise.cost([[0, 1], [5, 0]], 2.5), "acting costs at most 2.5 a row on average"),
+        (Promise.all_of(Promise.overall(0.05), Promise.cost([[0, 1], [5, 0]], 1)), "at most 5 % of all rows are acted on wrongly; acting costs at most 1 a row on average"),
+        (Promise.by_class(dict.fromkeys("abcdefg", 0.1)), "of the rows that are truly e, at most 10 % are acted on wrongly; and 2 more"),
+    ],
+)  # fmt: skip
+def test_a_promise_says_this(promise, text):
+    many = isinstance(promise.alpha, dict) and len(promise.alpha) > 5
+    found = promise_text(promise)
+    assert found.endswith(text) if many else found == text
+
+
+@pytest.mark.parametrize(
+    ("promise", "text"),
+    [
+        (Promise.overall(0.05), "at most 5 % of all rows are acted on with an error above 5 kg"),
+        (Promise.among_accepted(0.05), "of the rows acted on, at most 5 % are off by more than 5 kg"),
+        (Promise.by_group({"A": 0.05}), "of the rows of group=A, at most 5 % are acted on with an error above 5 kg"),
+        (Promise.all_of(Promise.overall(0.05), Promise.by_group(0.1)), "at most 5 % of all rows are acted on with an error above 5 kg; in every group, at most 10 % of the rows are acted on with an error above 5 kg"),
+    ],
+)  # fmt: skip
+def test_of_numbers_it_says_how_far_one_may_be_off(promise, text):
+    assert promise_text(promise, "5 kg") == text
+
+
+def test_other_groups_are_told_with_their_rows():
+    promise = Promise.by_group({"A": 0.05}, common=True)
+    none = Others(promise, n=0, accepted=0, errors=0, of=4000)
+    assert others_text(none) == (
+        "other groups are acted on without a promise of their own (no such row was seen)"
+    )
+    many = Others(promise, n=4000, accepted=2500, errors=1300, of=40000)
+    assert others_text(many, "5 kg") == (
+        "other groups are acted on without a promise of their own "
+        "(4,000 of 40,000 rows: acted on 2,500, 1,300 off by more than 5 kg)"
+    )
+
+
+REFUSED = certified_rule(
+    EASY[:40], TRUTH[:40], Promise.by_group(0.05), by=np.repeat(["A", "B"], 20)
+)
+BOTH = Promise.by_group(0.1, by="race")
+FIXED = Rule((Thresholds(("race",), {"A": 0.5, "B": 0.5}),))
+
+
+def fixed(wrong: int, group: str = "A", n: int = 300):
+    """Return the certificate of a fixed rule on rows of which so many are wrong."""
+    rows = ScoredRows(
+        np.full(n, 0.9), np.arange(n) < wrong, 0.0, by={"race": np.resize(list(group), n)}
+    )
+    return judge_fixed_rule(rows, FIXED, BOTH, 0.05)
+
+
+def test_verdicts_of_what_was_refused_say_whether_the_rule_acts():
+    assert rule_verdict(REFUSED) == "Not certified: the rule defers every row."
+    assert rule_verdict(REFUSED, "the model", acts=True) == (
+        "Not certified: the model acts on 0 % of rows without a certificate."
+    )
+    acting = fixed(90, "AB")
+    assert rule_verdict(acting, "the model") == (
+        "Not certified: the model is not shown to keep its promise "
+        "(in every group of race, at most 10 % of the rows are acted on wrongly)."
+    )
+    assert rule_verdict(acting, acts=True) == (
+        "Not certified: the rule acts on 100 % of rows without a certificate."
+    )
+    assert rule_verdict(acting, acts=False) == "Not certified: the rule defers every row."
+    assert rule_verdict(fixed(0, "AB"), "the model").startswith(
+        "Certified: the model acts on 100 % of rows, and in"
+    )
+
+
+def test_reasons_name_the_closest_part_or_what_was_refused():
+    granted = make("groups")
+    closest = max(granted.parts[:2], key=lambda part: part.upper_bound / part.alpha)
+    assert rule_reason(granted) == (
+        f"{closest.reason} (the closest of 2); deferred: race=C (too few rows: {(BY == 'C').sum()})"
+    )
+    assert "closest" not in rule_reason(make("overall"))
+    a, b = fixed(90, "AB").parts
+    assert rule_reason(fixed(90, "AB")) == f"{a.reason}; {b.reason}"
+    unseen = fixed(0)
+    assert rule_reason(unseen) == "no certification row of race=B"
+    assert rule_reason(REFUSED).startswith("; ".join(part.reason for part in REFUSED.parts))
+    deferring = replace(REFUSED, parts=(), deferred={"group=A": "no certification row"})
+    assert (
+        rule_reason(deferring)
+        == "nothing could be certified; deferred: group=A (no certification row)"
+    )
+
+
+def test_of_what_was_refused_too_few_rows_are_named_first():
+    """Three groups: one has too few rows, one too many mistakes; rows can be had."""
+    by = np.repeat(["A", "B", "C"], [100, 90, 10])
+    wrong = (by == "B") & (np.arange(200) % 2 == 0)
+    rows = ScoredRows(np.full(200, 0.9), wrong, 0.0, by={"race": by})
+    rule = Rule((Thresholds(("race",), dict.fromkeys("ABC", 0.5)),))
+    found = judge_fixed_rule(rows, rule, BOTH, 0.05)
+    few = next(part for part in found.parts if part.name == "race=C")
+    assert rule_reason(found) == few.reason
+    assert remedy(found) == wording.remedy(few) != ""
+    # a group that a fixed rule defers for good needs none
+    without = Rule((Thresholds(("race",), {"A": 0.5, "B": 0.5, "C": math.inf}),))
+    found = judge_fixed_rule(rows, without, BOTH, 0.05)
+    worst = next(part for part in found.parts if part.name == "race=B")
+    assert rule_reason(found) == f"{worst.reason}; deferred: race=C (the rule defers it)"
+    assert remedy(found) == wording.remedy(worst) != ""
+
+
+def test_either_kind_of_certificate_has_verdict_remedy_and_notes():
+    one = Certificate(9, 120, 153, alpha=0.05, rho=0.05, threshold=0.9)
+    assert verdict(one, "the model", acts=True) == wording.verdict(one, "the model", True)
+    assert remedy(one, 0.5) == wording.remedy(one, 0.5)
+    assert notes(one) == wording.notes(one)
+    assert verdict(REFUSED, "the model", acts=True) == rule_verdict(REFUSED, "the model", True)
+    assert remedy(make("groups")) == ""
+    assert notes(make("groups")) == wording.notes(make("groups")) + rule_notes(make("groups"))
+
+
+@pytest.mark.parametrize(
+    ("promise", "said"),
+    [
+        (Promise.overall(0.1), []),
+        (BOTH, ["holds for every mixture of the groups of race: it is about each of them by itself"]),
+        (Promise.by_group(0.2, common=True), ["holds for every mixture of the groups of group: it is about each of them by itself", "new groups would be acted on without a promise"]),
+        (Promise.by_class(0.2), ["holds for every mixture of the true classes: it is about each of them by itself"]),
+        (Promise.by_class({0: 0.2}), ["no budget limits mistakes on rows that are truly 1"]),
+        (Promise.by_class({0: 0.2, 1: 0.2}), ["holds for every mixture of the true classes: it is about each of them by itself"]),
+        (Promise.by_predicted({1: 0.2}), ["no budget limits what is predicted as 0"]),
+        (Promise.by_predicted({0: 0.2, 1: 0.2}), []),
+        (Promise.all_of(Promise.overall(0.2), Promise.by_predicted({1: 0.2})), []),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_notes_say_what_holds_besides_and_what_does_not(promise, said):
+    by = {"race": np.repeat(["A", "B"], 100), "group": np.repeat(["A", "B"], 100)}
+    found = certified_rule(EASY, TRUTH, promise, by=by)
+    assert found.certified
+    assert rule_notes(found) == said
+
+
+def test_of_what_was_refused_nothing_is_said_to_hold():
+    assert rule_notes(REFUSED) == []
+
+
+def test_what_is_worth_nothing_is_said_to_be():
+    y = np.resize([0, 0, 0, 0, 1], 1000)
+    always = certified_rule(np.tile([0.9, 0.1], (1000, 1)), y, Promise.overall(0.5))
+    assert rule_verdict(always).startswith(
+        "Certified, but worth nothing: of 1,000 rows acted on 200 were wrong"
+    )
+    cost = certified_rule(np.tile([0.9, 0.1], (1000, 1)), y, Promise.cost([[0, 1], [5, 0]], 2.5))
+    assert rule_verdict(cost) == (
+        "Certified, but worth nothing: the 1,000 rows acted on cost 1 each; always answering the "
+        "cheapest label would cost 0.8 a row."
+    )
+    unknown = replace(cost, parts=(replace(cost.parts[0], guessing=None),))
+    assert not unknown.empty
