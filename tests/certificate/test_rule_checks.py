@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -10,8 +12,10 @@ import pytest
 from rule_examples import forged, set_in
 
 from reliablenet import Certificate, Promise, RuleCertificate
+from reliablenet.certificate.cost import CostCertificate
 from reliablenet.certificate.rule import Rule, Thresholds
 from reliablenet.certificate.rule_certify import judge_fixed_rule
+from reliablenet.certificate.rule_checks import Others, deferred_name, others, part_name
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
@@ -74,3 +78,180 @@ def test_a_fixed_rule_is_not_certified_for_a_group_without_rows():
     both = rows.take(np.arange(300))
     both.by["race"][:150] = "B"
     assert judge_fixed_rule(both, rule, Promise.by_group(0.05, by="race"), 0.05).certified
+
+
+def part(
+    name="all",
+    errors=0,
+    accepted=60,
+    n=100,
+    alpha=0.05,
+    rho=0.05,
+    threshold=0.9,
+    population="all",
+    **more,
+):
+    given = {"kind": "monotone", "population": population, "name": name} | more
+    return Certificate(errors, accepted, n, alpha, rho, threshold, **given)
+
+
+def whole(
+    promise, parts, tables=None, classes=None, n=100, accepted=60, errors=0, rho=0.05, **more
+):
+    tables = tables or (Thresholds(("all",), {"all": 0.9}),)
+    return RuleCertificate(
+        promise, Rule(tuple(tables), classes), tuple(parts), rho, n, accepted, errors, **more
+    )
+
+
+OVERALL = Promise.overall(0.05)
+GROUPS = Promise.by_group({"A": 0.05, "B": 0.05}, by="race")
+TABLE = Thresholds(("race",), {"A": 0.9, "B": 0.9})
+A = {"name": "race=A", "population": "group", "n": 60, "accepted": 30, "rho": 0.03}
+B = A | {"name": "race=B", "n": 40, "rho": 0.02}
+
+
+def test_parts_that_fit_are_taken():
+    assert whole(OVERALL, [part()]).parts[0].name == "all"
+    assert (
+        whole(GROUPS, [part(**A), part(**B)], [TABLE]).certified is False
+    )  # B has too few rows at 0.02
+    both = Promise.all_of(OVERALL, GROUPS)
+    shares = [part(rho=0.025), part(**A | {"rho": 0.015}), part(**B | {"rho": 0.01})]
+    whole(both, shares, [Thresholds(("all",), {"all": 0.9}), TABLE])
+
+
+@pytest.mark.parametrize(
+    ("promise", "parts", "more", "message"),
+    [
+        (OVERALL, [], {}, "No part proves what is promised of 'all'."),
+        (OVERALL, [part(), part()], {}, "The part 'all' is there twice."),
+        (OVERALL, [part(alpha=0.06)], {}, "The part 'all' has the budget 0.06 for the population 'all', which is none of the promise."),
+        (OVERALL, [part(name="most")], {}, "The part 'most' has the budget 0.05 for the population 'all', which is none"),
+        (OVERALL, [part(population="class")], {}, "for the population 'class', which is none of the promise."),
+        (OVERALL, [part(n=99)], {}, "The part 'all' does not fit the whole: 0 mistakes in 60 of 99 rows, of 0, 60 and 100; rho 0.05 of 0.05."),
+        (OVERALL, [part(accepted=59)], {}, "does not fit the whole: 0 mistakes in 59 of 100 rows"),
+        (OVERALL, [part(errors=1)], {}, "does not fit the whole: 1 mistakes in 60 of 100 rows"),
+        (OVERALL, [part(rho=0.06)], {}, "rho 0.06 of 0.05."),
+        (OVERALL, [part(unit="group")], {}, "does not fit the whole"),
+        (OVERALL, [part(threshold=0.95)], {}, "The rule acts from 0.9 on where the part 'all' proves its budget from 0.95 on."),
+        (OVERALL, [part()], {"tables": [Thresholds(("race", "sex"), {"A, f": 0.9})]}, "The rule has thresholds for race and sex, of which the promise does not speak."),
+        (GROUPS, [part(**A)], {"tables": [TABLE]}, "No part proves what is promised of 'race=B'."),
+        (GROUPS, [part(**A | {"n": 200, "rho": 0.04}), part(**B | {"n": 200, "rho": 0.03})], {"tables": [TABLE], "n": 400}, "The parts were tested at 0.07 in all, more than rho = 0.05."),
+        (GROUPS, [part(**A | {"n": 70}), part(**B)], {"tables": [TABLE]}, "The parts of of the rows of race=A, at most 5 % are acted on wrongly; of the rows of race=B, at most 5 % are acted on wrongly count more rows than there are."),
+        (GROUPS, [part(**A), part(**B | {"accepted": 31})], {"tables": [TABLE]}, "count more rows than there are."),
+        (GROUPS, [part(**A | {"errors": 1}), part(**B | {"errors": 1})], {"tables": [TABLE], "errors": 1}, "count more rows than there are."),
+        (GROUPS, [part(**A | {"threshold": 0.95}), part(**B)], {"tables": [TABLE]}, "The rule acts from 0.9 on where the part 'race=A' proves its budget from 0.95 on."),
+        (GROUPS, [part(**A | {"accepted": 0, "threshold": math.inf}), part(**B)], {"tables": [TABLE]}, "The rule acts from 0.9 on where the part 'race=A' proves its budget from inf on."),
+        (Promise.among_accepted(0.05), [part("accepted", population="accepted", n=60, kind="sequence")], {}, None),
+        (Promise.among_accepted(0.05), [part("accepted", population="accepted", n=61, kind="sequence")], {}, "does not fit the whole: 0 mistakes in 60 of 61 rows"),
+        (Promise.by_predicted(0.05), [part("x", population="predicted", n=100)], {"tables": [Thresholds(("predicted",), {"x": 0.9})]}, None),
+        (Promise.by_predicted(0.05), [part("x", population="predicted", n=99)], {"tables": [Thresholds(("predicted",), {"x": 0.9})]}, "does not fit the whole"),
+        (Promise.by_predicted({"x": 0.05}), [part("x", population="predicted")], {"tables": [Thresholds(("predicted",), {"x": 0.9, "y": 0.1})]}, None),
+        (Promise.by_predicted({"x": 0.05}), [part("x", population="predicted")], {"tables": [Thresholds(("predicted",), {"x": 0.8, "y": 0.9})]}, "The rule acts from 0.8 on where the part 'x' proves its budget from 0.9 on."),
+        (Promise.by_class({"x": 0.05}), [part("x", population="class", n=90, accepted=20)], {"tables": [Thresholds(("predicted",), {"x": 0.1, "y": 0.9, "z": 0.9})], "classes": ("x", "y", "z")}, None),
+        (Promise.by_class({"x": 0.05}), [part("x", population="class", n=90, accepted=20)], {"tables": [Thresholds(("predicted",), {"x": 0.1, "y": 0.9, "z": 0.8})], "classes": ("x", "y", "z")}, "The rule acts from 0.8 on where the part 'x'"),
+        (Promise.by_class(0.05), [part("y", population="class", n=90, accepted=20)], {"tables": [Thresholds(("predicted",), {"x": 0.8, "y": 0.9})], "classes": ("x", "y")}, "The rule acts from 0.8 on where the part 'y'"),
+        (Promise.by_class(0.05), [part("x", population="class", n=90, accepted=20)], {"tables": [Thresholds(("predicted",), {"x": 0.8, "y": 0.9})], "classes": ("x", "y")}, None),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_together_is_refused_in_these_words(promise, parts, more, message):
+    if message is None:
+        whole(promise, parts, **more)
+        return
+    with pytest.raises(InvalidDataError) as caught:
+        whole(promise, parts, **more)
+    assert message in str(caught.value)
+
+
+def test_who_was_not_tested_or_accepts_all_spends_nothing_of_rho():
+    """Too few rows to be certified at its level; or the lowest threshold, whose share was passed on."""
+    lowest = Thresholds(("race",), {"A": 0.0, "B": 0.9})
+    parts = [
+        part(**A | {"n": 200, "rho": 0.05, "threshold": 0.0}),
+        part(**B | {"n": 200, "rho": 0.05}),
+    ]
+    whole(GROUPS, parts, [lowest], n=400)
+    for threshold in (-math.inf, -sys.float_info.max):
+        some = A | {
+            "n": 200,
+            "accepted": 200 if threshold == -math.inf else 30,
+            "rho": 0.05,
+            "threshold": threshold,
+        }
+        table = Thresholds(("race",), {"A": threshold, "B": 0.9})
+        whole(GROUPS, [part(**some), parts[1]], [table], n=400, accepted=some["accepted"] + 30)
+    few = part(**A | {"n": 20, "accepted": 20, "rho": 0.05})
+    whole(GROUPS, [few, parts[1]], [TABLE], n=400)
+    fixed = [
+        part(**A | {"n": 200, "rho": 0.05, "kind": "fixed"}),
+        part(**B | {"n": 200, "rho": 0.05, "kind": "fixed"}),
+    ]
+    whole(GROUPS, fixed, [TABLE], n=400)
+
+
+def test_what_is_promised_of_all_at_once_spends_the_largest_share_alone():
+    common = Promise.by_group({"A": 0.05, "B": 0.05}, by="race", common=True)
+    parts = [
+        part(rho=0.05),
+        part(**A | {"rho": 0.05, "n": 200}),
+        part(**B | {"rho": 0.05, "n": 200}),
+    ]
+    whole(Promise.all_of(OVERALL, common), [replace(parts[0], n=400), *parts[1:]], n=400)
+    rounded = [
+        part(**A | {"n": 200, "rho": 0.02}),
+        part(**B | {"n": 200, "rho": 0.03 * (1 + 1e-10)}),
+    ]
+    whole(GROUPS, rounded, [TABLE], n=400)
+
+
+def test_names_of_parts_and_of_what_they_defer():
+    names = {
+        OVERALL: ("all", "all"),
+        Promise.among_accepted(0.1): ("accepted", "accepted"),
+        Promise.cost([[0, 1], [2, 0]], 0.1): ("cost", "cost"),
+        Promise.by_group(0.1, by=["race", "sex"]): ("race, sex=k", "race, sex=k"),
+        Promise.by_class(0.1): ("k", "predictions other than k"),
+        Promise.by_predicted(0.1): ("k", "predictions of k"),
+    }
+    for promise, (name, deferred) in names.items():
+        assert (part_name(promise, "k"), deferred_name(promise, "k")) == (name, deferred)
+
+
+def test_a_group_that_is_deferred_needs_no_part():
+    deferred = {"race=B": "no certification row"}
+    found = whole(GROUPS, [part(**A)], [Thresholds(("race",), {"A": 0.9})], deferred=deferred)
+    assert found.unproved == []
+    acting = whole(GROUPS, [part(**A)], [TABLE], deferred=deferred)
+    assert acting.unproved == ["race=B"]
+    assert not acting.certified
+    predictions = {"predictions of x": "too many mistakes"}
+    whole(
+        Promise.by_predicted({"x": 0.05}),
+        [],
+        [Thresholds(("predicted",), {"y": 0.9})],
+        deferred=predictions,
+    )
+
+
+def test_two_tables_of_costs_may_have_the_same_share():
+    """Their parts stand in the order of the promises."""
+    promise = Promise.all_of(
+        Promise.cost([[0, 1], [2, 0]], 0.1), Promise.cost([[0, 4], [1, 0]], 0.2)
+    )
+    one = CostCertificate(0, 60, 100, 0.05, 0.05, 0.9, "monotone", name="cost", largest=2.0)
+    two = replace(one, largest=4.0)
+    assert whole(promise, [one, two]).parts == (one, two)
+    with pytest.raises(InvalidDataError, match="The part 'cost' is there twice"):
+        whole(promise, [one, two, two])
+    with pytest.raises(InvalidDataError, match="No part proves what is promised of 'cost'"):
+        whole(promise, [one])
+
+
+def test_rows_of_groups_without_a_budget_are_the_rest():
+    common = Promise.by_group({"A": 0.05, "B": 0.05}, by="race", common=True)
+    parts = [part(**A | {"rho": 0.05, "errors": 1}), part(**B | {"rho": 0.05, "accepted": 20})]
+    promise = Promise.all_of(OVERALL, common)
+    found = whole(promise, [part(errors=3, n=130, accepted=60), *parts], n=130, errors=3)
+    assert others(found) == [Others(common, n=30, accepted=10, errors=2, of=130)]
+    assert others(whole(OVERALL, [part()])) == []
