@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
-from rule_examples import BY, PROBA, PROMISES, Y, forged, make
+from rule_examples import BY, EASY, PROBA, PROMISES, TRUTH, Y, forged, make, set_in
 
-from reliablenet import Promise, RuleCertificate, certified_rule
+from reliablenet import Certificate, Promise, RuleCertificate, certified_rule
+from reliablenet.certificate.cost import CostCertificate
+from reliablenet.certificate.rule import Rule, Thresholds
+from reliablenet.certificate.sealing import digest
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 
@@ -81,3 +87,164 @@ def test_only_a_common_threshold_acts_on_groups_without_a_promise():
     for_all = Promise.by_group(0.2, by="race", common=True)
     c = certified_rule(PROBA, Y, for_all, by={"race": BY})
     assert "new groups of race would be acted on without a promise" in c.to_dict()["notes"]
+
+
+ONE = Rule((Thresholds(("all",), {"all": 0.9}),))
+PART = Certificate(0, 60, 100, 0.05, 0.05, 0.9, "monotone", name="all")
+GIVEN = {"promise": Promise.overall(0.05), "rule": ONE, "parts": (PART,), "rho": 0.05, "n": 100, "accepted": 60, "errors": 0}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"promise": 0.05}, "`promise` of RuleCertificate must be a Promise; got 0.05."),
+        ({"rule": 0.9}, "`rule` of RuleCertificate must be a Rule; got 0.9."),
+        ({"rho": 1.0}, "`rho` of RuleCertificate must lie in (0, 1); got 1.0."),
+        ({"n": 0}, "`n` of RuleCertificate must"),
+        ({"accepted": -1}, "`accepted` of RuleCertificate must"),
+        ({"errors": -1}, "`errors` of RuleCertificate must"),
+        ({"unknown": -1}, "`unknown` of RuleCertificate must"),
+        ({"errors": 61}, "A certificate needs errors <= accepted <= n; got 61, 60, 100."),
+        ({"rule": Rule((Thresholds(("all",), {"all": math.inf}),))}, "A rule without a threshold accepts no row; got accepted=60."),
+        ({"parts": ("all",)}, "`parts` of RuleCertificate must be certificates; got 'all'."),
+    ],
+)  # fmt: skip
+def test_values_outside_their_domain_are_refused(changes, message):
+    RuleCertificate(**GIVEN)
+    with pytest.raises((InvalidDataError, InvalidParameterError)) as caught:
+        RuleCertificate(**GIVEN | changes)
+    assert str(caught.value).startswith(message)
+
+
+def test_what_is_derived_follows_from_the_parts():
+    c = RuleCertificate(**GIVEN)
+    assert c.certified
+    assert not c.empty
+    assert (c.alpha, c.threshold, c.tolerance, c.coverage) == (0.05, 0.9, "", 0.6)
+    assert c.upper_bound == PART.upper_bound
+    assert (c.unit, c.deferred, c.commonest, c.unknown, c.provenance) == ("row", {}, None, 0, None)
+    numbers = replace(c, parts=(replace(PART, tolerance="5 kg"),))
+    assert numbers.tolerance == "5 kg"
+    assert repr(c) == f"<RuleCertificate: {c}>"
+    failing = replace(PART, errors=20)
+    refused = RuleCertificate(**GIVEN | {"parts": (failing,), "errors": 20})
+    assert not refused.certified
+    assert not refused.empty
+    assert refused.upper_bound == failing.upper_bound
+
+
+def test_the_part_closest_to_its_budget_bounds_the_whole():
+    found = make("several")
+    shares = {
+        part.upper_bound / part.alpha: part.upper_bound
+        for part in found.parts
+        if part.threshold < math.inf
+    }
+    assert found.upper_bound == shares[max(shares)]
+    nothing = certified_rule(EASY[:20], TRUTH[:20], Promise.overall(0.05))
+    assert nothing.upper_bound == nothing.parts[0].upper_bound
+    without = RuleCertificate(
+        **GIVEN | {
+            "promise": Promise.by_group({"A": 0.05}), "parts": (), "accepted": 0,
+            "rule": Rule((Thresholds(("group",), {}),)), "deferred": {"group=A": "no certification row"},
+        }
+    )  # fmt: skip
+    assert without.upper_bound == 1.0
+    assert not without.certified
+
+
+def test_a_certificate_is_worth_nothing_where_guessing_is_as_good():
+    c = RuleCertificate(**GIVEN | {"errors": 2, "parts": (replace(PART, errors=2, alpha=0.1),), "promise": Promise.overall(0.1)})  # fmt: skip
+    assert c.certified
+    assert not replace(c, commonest=90).empty
+    assert replace(c, commonest=97).empty
+    cost = CostCertificate(
+        2, 60, 100, 0.2, 0.05, 0.9, "monotone", name="cost", cost=2.0, largest=5.0, guessing=9.0
+    )
+    costs = replace(c, promise=Promise.cost([[0, 1], [5, 0]], 1.0), parts=(cost,), commonest=97)
+    assert costs.certified
+    assert not costs.empty  # where all that is promised is a cost, costs decide
+    assert replace(costs, parts=(replace(cost, guessing=3.0),)).empty
+
+
+@pytest.mark.parametrize(
+    ("promise", "classes", "mixtures"),
+    [
+        (Promise.overall(0.2), None, ""),
+        (Promise.by_group(0.2, by=["a", "b"]), None, "the groups of a and b"),
+        (
+            Promise.by_group({"x, x": 0.2}, by=["a", "b"], common=True),
+            None,
+            "the groups of a and b that it names",
+        ),
+        (Promise.by_class(0.2), [0, 1], "the true classes"),
+        (Promise.by_class({0: 0.2, 1: 0.2}), [0, 1], "the true classes"),
+        (Promise.by_class({0: 0.2}), [0, 1], ""),
+        (Promise.all_of(Promise.overall(0.2), Promise.by_class(0.2)), [0, 1], "the true classes"),
+    ],
+    ids=str,
+)
+def test_in_which_mixtures_a_promise_holds(promise, classes, mixtures):
+    by = {"a": np.full(200, "x"), "b": np.full(200, "x")}
+    assert certified_rule(EASY, TRUTH, promise, by=by, classes=classes).mixtures == mixtures
+
+
+def test_under_needs_a_certificate_and_never_exceeds_one():
+    refused = certified_rule(EASY[:20], TRUTH[:20], Promise.by_class(0.05))
+    with pytest.raises(InvalidParameterError) as caught:
+        refused.under({0: 1.0})
+    assert (
+        str(caught.value)
+        == "RuleCertificate.under needs a certified rule; this one defers every row."
+    )
+    both = certified_rule(
+        PROBA, Y, Promise.all_of(Promise.by_group(0.9), Promise.by_class(0.8)), by=BY
+    )
+    assert both.under({"A": 0.5, "B": 0.5 + 1e-10}) == pytest.approx(0.9)
+    assert both.under({0: 1.0}) == pytest.approx(0.8)  # a class, and no group that was never seen
+    assert both.under({"never seen": 1.0}) == 0.0
+    with pytest.raises(InvalidParameterError) as caught:
+        make("common").under({"A": 0.5, "Z": 0.5})
+    assert str(caught.value) == (
+        "`shares` of RuleCertificate.under must name what was certified: ['race=A', 'race=B']; got ['A', 'Z']."
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (set_in("parts", {}), "The certificate's `parts` must be a list."),
+        (set_in("parts", [3]), "This is not a certificate of the format"),
+        (set_in("rho", None), "The certificate's `rho` or `deferred` is damaged."),
+        (set_in("deferred", []), "The certificate's `rho` or `deferred` is damaged."),
+        (
+            set_in("empty", True),
+            "The certificate's 'empty' (True) does not follow from its counts (False)",
+        ),
+        (set_in("promise", 3), "This does not describe a promise"),
+        (set_in("rule", 3), "This does not describe a rule"),
+        (lambda values: values.pop("n"), "The certificate lacks ['n']."),
+    ],
+)
+def test_damaged_texts_are_refused_in_these_words(change, message):
+    values = json.loads(make("overall").to_json())
+    change(values)
+    values.pop("sha256")
+    with pytest.raises((InvalidDataError, InvalidParameterError)) as caught:
+        RuleCertificate.from_json(json.dumps(values | {"sha256": digest(values)}))
+    assert str(caught.value).startswith(message)
+
+
+def test_the_text_holds_what_a_reader_needs():
+    c = make("several")
+    told = c.to_dict()
+    for name in ("certified", "empty", "reason", "rho", "n", "accepted", "errors", "coverage", "unit", "deferred", "commonest", "unknown"):  # fmt: skip
+        assert told[name] == getattr(c, name)
+    assert (told["verdict"], told["promise_text"]) == (str(c), str(c.promise))
+    assert told["promise"] == c.promise.to_dict()
+    assert told["rule"] == c.rule.to_dict()
+    assert told["provenance"] == vars(c.provenance)
+    assert [part["name"] for part in told["parts"]] == [part.name for part in c.parts]
+    bare = RuleCertificate(**GIVEN)
+    assert bare.to_dict()["provenance"] is None
+    assert RuleCertificate.from_json(bare.to_json()) == bare

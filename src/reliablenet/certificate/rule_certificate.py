@@ -214,25 +214,28 @@ class RuleCertificate(Counts):
             check_positive(f"shares[{label!r}]", share, owner, zero=True)
         if not math.isclose(sum(shares.values()), 1.0, abs_tol=1e-9):
             raise parameter_error("shares", owner, "have the sum 1", sum(shares.values()))
-        whole = next(
-            (p for p in promises if all(self._limit(p, k) is not None for k in shares)), None
-        )
-        if whole is None:
+        known = [p for p in promises if all(self._limit(p, k) is not None for k in shares)]
+        if not known:
             names = [part.name for part in self.parts if part.population in ("group", "class")]
             raise parameter_error(
                 "shares", owner, f"name what was certified: {names}", list(shares)
             )
+        # a class is no group that was never seen: the promise that saw most of the labels is meant
+        whole = max(known, key=lambda p: sum(self._part(p, k) is not None for k in shares))
         bound = sum(share * (self._limit(whole, label) or 0.0) for label, share in shares.items())
         return min(bound, 1.0)
 
     def _limit(self, promise: Promise, label: Any) -> float | None:
         """Return the budget that holds of a group or class; 0 if it is deferred, None if not known."""
-        name = part_name(promise, label)
-        for part in self.parts:
-            if part.name == name and part.population == POPULATIONS[promise.kind]:
-                return part.alpha if part.threshold < math.inf else 0.0
+        part = self._part(promise, label)
+        if part is not None:
+            return part.alpha if part.threshold < math.inf else 0.0
         own = promise.kind == "by_group" and not promise.common
         return 0.0 if own or deferred_name(promise, label) in self.deferred else None
+
+    def _part(self, promise: Promise, label: Any) -> Certificate | None:
+        key = (part_name(promise, label), POPULATIONS[promise.kind])
+        return next((part for part in self.parts if (part.name, part.population) == key), None)
 
     @property
     def reason(self) -> str:
