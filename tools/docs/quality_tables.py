@@ -64,8 +64,36 @@ def coverage() -> str:
     return table(headings, rows)
 
 
+def server_faults() -> str:
+    """Return what became of what killed servers had told, and of requests that were made up."""
+    found = read_records("quality", "server_faults")
+    kills = [one for one in found if one["what"] == "kill -9 under load"]
+    asked = [one for one in found if one["what"] == "made-up requests"]
+    told = sum(one["acknowledged"] + one["reported"] for one in kills)
+    lost = sum(one["lost"] + one["lost_outcomes"] for one in kills)
+    headings = [
+        "tried",
+        "times",
+        "decisions and outcomes told, or requests",
+        "lost or failed",
+        "twice",
+    ]
+    rows = [
+        ["kill -9 under load", len(kills), told, lost, sum(one["twice"] for one in kills)],
+        [
+            "requests made up from the description, sound and broken",
+            len(asked),
+            sum(one["requests"] for one in asked),
+            sum(one["failures"] for one in asked),
+            "",
+        ],
+    ]
+    return table(headings, [[f"{v:,}" if isinstance(v, int) else v for v in row] for row in rows])
+
+
 PARTS = {
     "coverage": coverage,
+    "server_faults": server_faults,
     "fault_cases": fault_cases,
     "fuzz_cases": fuzz_cases,
     "mutation": mutation,

@@ -71,7 +71,41 @@ def steps_tried() -> str:
     return sentence("steps_tried", table=found, seconds_to_compile=one["seconds_to_compile"])
 
 
+def serving() -> str:
+    """Return what decisions over HTTP cost beside a bare route, and beside `decide`."""
+    found = read_records("speed", "serving")
+    rows = [
+        [
+            f"single rows, {one['clients']} at once",
+            f"{one['ratio_to_padded']:.2f} of a bare route with the same pass of the network",
+            f"{one['ours_p50_ms']:,.0f} ms, {one['ours_p99_ms']:,.0f} ms",
+            f"{one['log_share_of_work']:.0%}",
+        ]
+        for one in found
+        if one["what"] == "single rows"
+    ]
+    rows += [
+        [one["what"], f"{one['ratio_to_decide']:.2f} of `decide` in Python", "", ""]
+        for one in found
+        if one["what"].startswith("batches")
+    ]
+    headings = ["asked", "rows a second", "half and 99 % answered within", "of the work, the log"]
+    return table(headings, rows, left=("asked", "rows a second"))
+
+
+def profile_cost() -> str:
+    """Return what comparing rows with the input profile adds to `decide`."""
+    columns = {
+        "rows": lambda r: str(r["what"]),
+        "`decide` takes longer by": lambda r: f"{r['value'] - 1:.0%}",
+        "least and most of five": lambda r: f"{r['least'] - 1:.0%} to {r['most'] - 1:.0%}",
+    }
+    return record_table(columns, read_records("speed", "profile"), ("rows",))
+
+
 PARTS = {
+    "profile_cost": profile_cost,
+    "serving": serving,
     "certified_file": certified_file,
     "certified_file_by_group": certified_file_by_group,
     "speed": speed,

@@ -129,7 +129,7 @@ def _facts(found: Watched) -> list[tuple[str, str, str]]:
             (
                 "Evidence of a broken promise",
                 _evidence_text(monitor.e_value),
-                f"alarm at {limit:g}",
+                f"the alarm is at {limit:g}" + ", and was reached" * monitor.alarm,
             ),
             (
                 "Upper bound",

@@ -82,7 +82,8 @@ def _odd(served: ServedModel) -> str:
 def _usual(column: Any) -> Any:
     if column.kind == "number":
         return column.quartiles[1]
-    return column.levels[0] if column.levels else None
+    counted = zip(column.counts[1:], column.levels, strict=False)
+    return max(counted, default=(0, None))[1] if column.kind == "category" else None
 
 
 def _addresses(description: dict[str, Any]) -> Numbers:

@@ -76,11 +76,15 @@ def find_oddities(profile: InputProfile | None, X: Any, rows: int | None = None)
 
 
 def with_codes(profile: InputProfile | None, X: Any) -> Any:
-    """Return a long frame with its texts as categories, so that they are read once and not twice.
+    """Return a frame whose columns are found quickly, a long one with its texts as categories.
 
-    For an encoder of ours they are the same rows.
+    So texts are read once and not twice. For an encoder of ours they are the same rows.
     """
-    if profile is None or not isinstance(X, pd.DataFrame) or len(X) < MANY:
+    if profile is None or not isinstance(X, pd.DataFrame):
+        return X
+    if isinstance(X.columns.dtype, pd.StringDtype):  # each look-up would make a text of arrow's
+        X = X.set_axis(pd.Index(X.columns.tolist(), dtype=object), axis=1)
+    if len(X) < MANY:
         return X
     coded: dict[Any, Any] = {}
     for column in profile.columns:
