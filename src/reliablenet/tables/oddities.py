@@ -114,11 +114,13 @@ class Oddities:
         names = {str(name) for name in allowed}
         gone = [name for name in self.empty if str(name) not in names]
         if gone:
-            which = f"Column {gone[0]!r} is" if len(gone) == 1 else f"Columns {listed(gone)} are"
+            one = len(gone) == 1
+            which = f"Column {gone[0]!r} is" if one else f"Columns {listed(gone)} are"
+            never, them = ("never was", "it") if one else ("never were", "them")
             raise InvalidDataError(
-                f"{which} missing in all {len(self):,} rows, and never was in a row that the model was "
+                f"{which} missing in all {len(self):,} rows, and {never} in a row that the model was "
                 "trained on: its certificate says nothing about such rows. Bring the values, or name "
-                f"it in `allow_missing`: [{gone[0]!r}]."
+                f"{them} in `allow_missing`: {gone}."
             )
 
     def to_dict(self) -> dict[str, Any]:
