@@ -8,7 +8,13 @@ import re
 import numpy as np
 import pytest
 
-from reliablenet.certificate.labels import class_indices, column_indices
+from reliablenet.certificate.labels import (
+    check_spelling,
+    class_indices,
+    column_indices,
+    find_places,
+    known_indices,
+)
 from reliablenet.certificate.scored import score_rows
 from reliablenet.errors import InvalidDataError, LabelWarning
 
@@ -140,3 +146,64 @@ def test_large_labels_of_another_type_are_not_rounded_together():
     names = np.array([2**53, 2**53 + 1])
     labels = np.array([2**53 + 1, 2**53], np.uint64)
     assert column_indices(labels, names, 2, "certify").tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: column_indices(np.array(["a"]), ["a", "b", "c"], 2, "certify"), "`classes` of certify must name the 2 columns of `proba`; got 3 names."),
+        (lambda: class_indices(np.array([3, 3, 4]), [1, 2], "certify", "predicted"), "`predicted` of certify holds labels that are not among the 2 known classes: [3, 4]. Known: [1, 2]. Give the names of the classes, in the order of the columns, with `classes=`."),
+        (lambda: known_indices(np.array(["a", None], object), ["a"], "certify", "truth"), "`truth` of certify must hold the truth of every row; it is missing in row 1."),
+        (lambda: known_indices(np.array([math.nan, 1.0]), [1.0], "certify"), "`y` of certify must hold the truth of every row; it is missing in row 0."),
+        (lambda: known_indices(np.array(["x", "z", "x"]), ["a", "b"], "certify"), "None of the labels in `y` of certify is among the 2 known classes: got ['x', 'z']; known are ['a', 'b']."),
+        (lambda: known_indices(np.array(["a", "B "]), ["a", "b"], "certify"), "`y` of certify holds 'B ' where the predictions say 'b': they differ in case or spaces alone. Spell the labels alike."),
+        (lambda: class_indices(np.array([1]), [[1, 2]], "certify"), "`classes` of certify must be distinct labels; got [[1, 2]]."),
+        (lambda: check_spelling(np.array(["a", "c"]), np.array(["A", "c"]), "certify"), "`y` of certify holds 'a' where the predictions say 'A'"),
+    ],
+)  # fmt: skip
+def test_labels_are_refused_in_these_words(call, message):
+    with pytest.raises(InvalidDataError) as caught:
+        call()
+    assert str(caught.value).startswith(message)
+
+
+def test_rows_of_classes_not_known_are_warned_of_in_these_words():
+    labels = np.array(["a", "z", "b", "z", "x"])
+    with pytest.warns(LabelWarning) as caught:
+        found = known_indices(labels, ["b", "a"], "certify")
+    assert found.tolist() == [1, -1, 0, -1, -1]
+    assert str(caught[0].message) == (
+        "3 of 5 rows have a label that the model does not know (['z', 'x']): whatever it predicts for "
+        "them is counted as wrong."
+    )
+    with pytest.warns(LabelWarning, match=r"'c9'\] and 1 more\)"):
+        known_indices(np.array(["a", *(f"c{k}" for k in range(11))]), ["a"], "certify")
+
+
+def test_column_numbers_are_taken_as_they_are():
+    for labels in (np.array([0, 1, 2]), np.array([2, 0], np.uint8), np.array([0.0, 2.0])):
+        assert column_indices(labels, None, 3, "certify").tolist() == labels.tolist()
+    for strange in ([3], [-1], [0.5]):
+        with pytest.raises(
+            InvalidDataError, match=re.escape(f"known classes: {strange}. Known: [0, 1, 2]")
+        ):
+            column_indices(np.array(strange), None, 3, "certify")
+    assert column_indices(np.array(["b", "a"]), ["a", "b"], 2, "certify").tolist() == [1, 0]
+
+
+def test_numbers_and_labels_that_are_predicted_are_not_compared_by_spelling():
+    check_spelling(np.array([1, 2]), np.array([1, 2]), "certify")
+    check_spelling(np.array(["a", "A"]), np.array(["a", "A"]), "certify")
+    check_spelling(np.array([1, "a"], object), np.array(["b", None], object), "certify")
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, np.float64, "U3", object])
+def test_places_are_those_of_a_loop(kind):
+    names = np.array([3, 1, 2]).astype(kind)
+    labels = np.array([1, 9, 3, 0, 2, 1]).astype(kind)
+    expected = [names.tolist().index(x) if x in names.tolist() else -1 for x in labels.tolist()]
+    found = find_places(labels, names)
+    assert found.tolist() == expected
+    assert found.dtype == np.intp
+    other = find_places(labels.astype(object), names)
+    assert other.tolist() == expected

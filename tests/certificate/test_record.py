@@ -460,3 +460,19 @@ class TestProvenance:
         values = json.loads(Certificate(**PLAIN).to_json())
         with pytest.raises(InvalidDataError, match="provenance of a certificate must hold"):
             Certificate.from_json(hashed(values | {"provenance": stored}))
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        ({"name": 3}, "`name` of Certificate must be a text; got 3."),
+        (
+            {"tolerance": 0.1},
+            "`tolerance` of Certificate must say in words what is right; got 0.1.",
+        ),
+    ],
+)
+def test_names_and_tolerances_are_texts(changed, text):
+    with pytest.raises(InvalidParameterError) as caught:
+        Certificate(**PLAIN | changed)
+    assert str(caught.value) == text

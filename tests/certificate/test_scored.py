@@ -10,7 +10,13 @@ import torch
 
 import reliablenet as rn
 from reliablenet.certificate.labels import class_indices, column_indices
-from reliablenet.certificate.scored import score_rows, top_entries
+from reliablenet.certificate.scored import (
+    ScoredRows,
+    join_rows,
+    proba_rows,
+    score_rows,
+    top_entries,
+)
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 PROBA = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.5, 0.25, 0.25]])
@@ -391,3 +397,35 @@ def test_what_does_not_go_with_verdicts_is_refused(call, given, text) -> None:
         arguments["threshold"] = 0.0
     with pytest.raises((InvalidParameterError, InvalidDataError), match=text):
         call(**arguments)
+
+
+def test_checked_probabilities_become_rows():
+    table = np.array([[0.7, 0.3], [0.2, 0.8], [0.6, 0.4]])
+    rows = proba_rows(table, np.array([0, 0, -1]))
+    assert rows.score.tolist() == rows.top_probability.tolist() == [0.7, 0.8, 0.6]
+    assert rows.wrong.tolist() == [False, True, True]
+    assert (rows.predicted.tolist(), rows.truth.tolist()) == ([0, 1, 0], [0, 0, -1])
+    assert (rows.unknown.tolist(), rows.lowest) == ([False, False, True], 0.0)
+    other = proba_rows(table[:2], np.array([0, 1]), score=np.array([3.0, -1.0]))
+    assert (other.score.tolist(), other.lowest, other.unknown) == ([3.0, -1.0], -math.inf, None)
+    assert other.top_probability.tolist() == [0.7, 0.8]
+
+
+def test_joined_rows_know_what_every_part_knows():
+    first = ScoredRows(
+        np.array([0.9]), np.array([True]), 0.0, truth=np.array([1]), predicted=np.array([0]),
+        unknown=np.array([True]), group=np.array(["g"]), by={"race": np.array(["A"])},
+        tolerance=np.array([2.0]),
+    )  # fmt: skip
+    second = first.take([0, 0])
+    both = join_rows([first, second])
+    assert both.n == 3
+    for name in ("score", "wrong", "truth", "predicted", "unknown", "group", "tolerance"):
+        assert getattr(both, name).tolist() == [*getattr(first, name), *getattr(second, name)]
+    assert both.by["race"].tolist() == ["A"] * 3
+    assert both.top_probability is None
+    plain = ScoredRows(np.array([0.5]), np.array([False]), 0.0)
+    mixed = join_rows([first, plain])
+    assert mixed.unknown.tolist() == [True, False]
+    assert mixed.truth is mixed.by is mixed.group is mixed.tolerance is None
+    assert join_rows([plain, plain]).unknown is None

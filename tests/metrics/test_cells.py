@@ -90,3 +90,18 @@ def test_every_number_has_one_cell(values) -> None:
 def test_cuts_check_themselves(settings, text) -> None:
     with pytest.raises(InvalidParameterError, match=text):
         Cut(**settings)
+
+
+def test_numbers_without_an_edge_are_one_cell():
+    cut = Cut("number")
+    assert cut.names() == ["any", MISSING]
+    assert cut.places([1.0, np.nan, -3.0]).tolist() == [0, 1, 0]
+
+
+def test_dates_of_many_years_are_left_out():
+    years = pd.to_datetime([f"{year}-05-01" for year in range(1900, 2000)])
+    assert learn_cut(pd.Series(years)) is None
+    few = learn_cut(pd.Series(years[:5]))
+    assert few.kind == "year"
+    quarters = learn_cut(pd.Series(pd.to_datetime(["2020-01-05", "2020-05-05"] * 20)))
+    assert quarters.kind == "quarter"
