@@ -89,3 +89,13 @@ def test_a_step_that_nobody_takes_is_noticed() -> None:
 def test_the_stub_lists_imports_alone() -> None:
     stub = ast.parse((SOURCE / PACKAGE / "__init__.pyi").read_text())
     assert all(isinstance(node, ast.ImportFrom) for node in stub.body)
+
+
+@pytest.mark.parametrize("package", ["certificate", "metrics", "risk"])
+def test_each_module_of_what_is_proved_has_its_own_tests(package: str) -> None:
+    """Its mutants are tried against that file alone (studies/quality/mutants.py)."""
+    modules = {path.stem for path in (ROOT / "src/reliablenet" / package).glob("*.py")}
+    tests = {
+        path.stem.removeprefix("test_") for path in (ROOT / "tests" / package).glob("test_*.py")
+    }
+    assert tests == modules - {"__init__"}

@@ -159,6 +159,7 @@ def test_either_kind_of_certificate_is_read():
         (lambda: certified_rule(EASY, TRUTH, Promise.overall(0.1), selection=(EASY, TRUTH[:3])), "`proba` of the selection rows of certified_rule must have one entry"),
         (lambda: certified_rule(EASY, TRUTH, Promise.by_group(0.1, common=True), by=TRUTH, selection=(EASY, TRUTH)), "`by` of certified_rule must give the group of each row (group); got None."),
         (lambda: certified_rule(EASY, TRUTH, Promise.overall(0.1), groups=TRUTH, random_state=-1), "`random_state` of certified_rule must"),
+        (lambda: certified_rule(score_rows(EASY, TRUTH, owner="test"), TRUTH, Promise.overall(0.1)), "certified_rule takes scored rows alone, without `y`: they already hold the truth."),
         (lambda: certified_rule(EASY, TRUTH, Promise.by_class(0.1), classes=["a", "b"]), "None of the labels in `y` of certified_rule is among the 2 known classes"),
     ],
 )  # fmt: skip

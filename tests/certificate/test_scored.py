@@ -429,3 +429,16 @@ def test_joined_rows_know_what_every_part_knows():
     assert mixed.unknown.tolist() == [True, False]
     assert mixed.truth is mixed.by is mixed.group is mixed.tolerance is None
     assert join_rows([plain, plain]).unknown is None
+
+
+@pytest.mark.parametrize(
+    "given", [{"y": LABELS}, {"score": [1.0]}, {"classes": [0, 1, 2]}, {"correct": [True]}]
+)
+def test_scored_rows_are_taken_alone(given):
+    rows = reduce()
+    assert score_rows(rows, owner="certify") is rows
+    with pytest.raises(InvalidParameterError) as caught:
+        score_rows(rows, owner="certify", **given)
+    assert str(caught.value) == (
+        "certify takes scored rows alone, without `y`: they already hold the truth."
+    )

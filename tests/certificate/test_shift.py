@@ -14,7 +14,7 @@ from scipy.stats import binomtest
 from reliablenet.certificate import (
     Certificate,
     bound_under_shift,
-    certify,
+    clopper_pearson_upper,
     keep_by_weight,
     sensitivity,
     shift_to_reach,
@@ -207,19 +207,18 @@ def test_a_granted_certificate_has_a_card_and_a_refused_one_has_none() -> None:
 def test_rows_kept_by_known_weights_are_a_sample_of_the_other_source() -> None:
     """Rare rows, wrong in 20 %, are half of the sample and a tenth of the source; others err in 1 %."""
     rng = np.random.default_rng(0)
-    truth, rho, failures, naive, draws = 0.1 * 0.2 + 0.9 * 0.01, 0.1, 0, 0, 2000
+    truth, rho, draws = 0.1 * 0.2 + 0.9 * 0.01, 0.1, 2000
+    found = np.empty((draws, 3), int)
     for draw in range(draws):
         rare = rng.random(300) < 0.5
         right = rng.random(300) > np.where(rare, 0.2, 0.01)
         kept = keep_by_weight(np.where(rare, 1.0, 9.0), most=9.0, random_state=draw)
-        bound = certify(
-            score=np.zeros(kept.sum()), correct=right[kept], threshold=0, rho=rho
-        ).upper_bound
-        failures += bound < truth
-        plain = certify(score=np.zeros(300), correct=right, threshold=0, rho=rho).upper_bound
-        naive += plain > 2 * truth
+        found[draw] = (kept & ~right).sum(), kept.sum(), (~right).sum()
+    errors, rows, all_errors = found.T
+    failures = int((clopper_pearson_upper(errors, rows, rho) < truth).sum())
     assert binomtest(failures, draws, rho, "greater").pvalue > 1e-4
-    assert naive > 0.9 * draws  # of the sample as it stands the bound speaks of another source
+    naive = clopper_pearson_upper(all_errors, 300, rho) > 2 * truth
+    assert naive.mean() > 0.9  # of the sample as it stands the bound speaks of another source
 
 
 def test_the_same_number_keeps_the_same_rows() -> None:

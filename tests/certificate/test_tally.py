@@ -186,6 +186,7 @@ def test_one_positive_cost_is_a_count():
         (Promise.by_class(0.1), None, ScoredRows(np.ones(3), np.zeros(3, bool), 0.0), "Promise.by_class needs true and predicted labels; `correct` alone has none."),
         (Promise.by_predicted(0.1), None, ScoredRows(np.ones(3), np.zeros(3, bool), 0.0), "Promise.by_predicted needs true and predicted labels; `correct` alone has none."),
         (Promise.cost(COSTS, 1.0), None, ScoredRows(np.ones(3), np.zeros(3, bool), 0.0), "Promise.cost needs true and predicted labels; `correct` alone has none."),
+        (Promise.cost(COSTS, 1.0, classes=["cat", "dog", "elk"]), None, with_names(make_rows()), "Promise.cost has costs for ['cat', 'dog', 'elk'] alone; the rows hold other labels."),
         (Promise.cost(COSTS, 1.0), None, with_names(make_rows()), "Promise.cost must name the classes of its matrix: Promise.cost(matrix, budget, classes=[...])."),
     ],
 )  # fmt: skip

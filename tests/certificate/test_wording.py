@@ -290,3 +290,7 @@ def test_without_a_certificate_the_verdict_says_whether_the_subject_acts() -> No
         "Not certified: the model defers every row."
     )
     assert "its budget of 5 %" in wording.verdict(refused)
+
+
+def test_a_share_of_nothing_is_a_dash() -> None:
+    assert wording.percent(math.nan) == "\u2013"

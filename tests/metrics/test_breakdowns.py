@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest, fisher_exact
 
+from reliablenet.certificate.scored import ScoredRows
 from reliablenet.errors import InvalidDataError
 from reliablenet.metrics import Breakdown, breakdown
 from reliablenet.metrics.breakdowns import Cell, count_cells
@@ -193,3 +194,27 @@ def test_a_batch_with_too_many_labels_makes_them_a_quantity_in_all(monkeypatch) 
     both = batch(2) + batch(6)
     assert {cell.column for cell in both.cells} == {"predicted class"}
     assert both.whole.errors == 30 + 50
+
+
+def test_rows_of_a_class_that_the_model_does_not_know_are_a_cell_of_their_own() -> None:
+    truth = np.array([0, 1, -1, -1, 0, 1])
+    rows = ScoredRows(np.ones(6), truth != 0, 0.0, truth=truth, predicted=np.zeros(6, int))
+    found = count_cells(rows, np.ones(6, bool), None, {}, classes=["no", "yes"])
+    cells = {(cell.column, cell.value): (cell.n, cell.errors) for cell in found.cells}
+    assert cells == {
+        ("true class", "not known to the model"): (2, 2),
+        ("true class", "no"): (2, 0),
+        ("true class", "yes"): (2, 2),
+        ("predicted class", "no"): (6, 4),
+    }
+
+
+def test_whether_any_cell_is_clearly_worse(loans) -> None:
+    assert found_in(loans).is_clear_anywhere
+    same = breakdown(
+        score=np.ones(40),
+        correct=np.arange(40) % 4 > 0,
+        accepted=np.ones(40, bool),
+        by={"side": np.repeat(["l", "r"], 20)},
+    )
+    assert not same.is_clear_anywhere

@@ -142,7 +142,7 @@ class Tally:
         local, names = factorize(values)
         plain = [plain_label(name) for name in names]
         if not isinstance(self.promise.alpha, dict) or kind == "by_group":
-            self._add([label for label in plain if label not in self._code])
+            self._add(plain)
         lookup = np.array([self._code.get(label, -1) for label in plain] + [-1], np.intp)
         return lookup[local]
 
