@@ -198,12 +198,12 @@ def parts_of(ours: rn.ReliableClassifier, draw: Draw) -> dict[str, list[float]]:
 
 
 def blocks() -> list[Block]:
-    """Return the draws, all tables of a seed together: the reported ones first, the long ones last."""
+    """Return the draws, all tables of a seed together: the reported ones first, long ones later."""
     halves = {"reporting": REPORTING, "development": DEVELOPMENT}
     draws = [
         (half, seed, name) for half, tables in halves.items() for seed in SEEDS for name in tables
     ]
-    draws.sort(key=lambda draw: draw[2] in LONG)
+    draws.sort(key=lambda draw: (draw[0] == "development", draw[2] in LONG))
     return [
         Block.once(
             {"half": half, "table": name, "alpha": halves[half][name].alpha, "seed": seed},

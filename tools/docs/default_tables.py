@@ -222,6 +222,16 @@ def team_parts() -> str:
     return table(["who answers", "certified throughput, mean", "AURC, team = 1"], rows)
 
 
+def team_paper() -> str:
+    """Return the team beside its network on the tables of the paper."""
+    draws = pd.DataFrame(read_records("default", "team_paper"))
+    rows = []
+    for (name, alpha), found in draws.groupby(["dataset", "alpha"], sort=False):
+        both = [f"{found[who].mean():.3f}" for who in ("team", "network")]
+        rows.append([f"{DATASET_TITLES[str(name)]}, alpha {alpha:g}", str(len(found)), *both])
+    return table(["dataset", "seeds", "team", "its network alone"], rows)
+
+
 def team_costs() -> str:
     """Return what a fit of the team costs beside boosting, and the size of its file."""
     draws = read_records("default", "team")
@@ -387,6 +397,7 @@ PARTS = {
     "shifted": shifted,
     "team": team,
     "team_costs": team_costs,
+    "team_paper": team_paper,
     "team_parts": team_parts,
     "untuned": untuned,
 }
