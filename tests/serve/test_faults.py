@@ -1,5 +1,6 @@
 """What was acknowledged is there: kill -9, a full disk, a lock, SIGTERM in mid-batch, a renewed model, two servers."""
 
+import os
 import signal
 import sqlite3
 import subprocess
@@ -12,6 +13,8 @@ from contract_helpers import fit_quietly, quick
 from serving import Load, LocalServer, ServerProcess, make_rows, records, wait_until
 
 import reliablenet as rn
+from reliablenet.errors import ModelFileError
+from reliablenet.modelfile.signature import make_keys, sign_file
 from reliablenet.monitor.log import DecisionLog
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="signals and mounts of Linux")
@@ -81,6 +84,21 @@ def test_a_file_that_was_replaced_is_noticed(model_file, tmp_path):
         assert [row["confidence"] for row in server.decide(table)] == other.decide(
             table
         ).confidence.tolist()
+
+
+def test_a_file_that_no_trusted_key_signed_is_not_taken_up(model_file, tmp_path):
+    pytest.importorskip("cryptography")
+    path, other = tmp_path / "m.rnet", tmp_path / "other.rnet"
+    _, public = make_keys(tmp_path / "key")
+    for copy in (path, other):
+        copy.write_bytes(model_file.read_bytes())
+    with pytest.raises(ModelFileError, match=r"m.rnet is not signed"):
+        LocalServer(path, tmp_path / "d.db", trusted_keys=(public,))
+    sign_file(path, tmp_path / "key")
+    with LocalServer(path, tmp_path / "d.db", watch=0.05, trusted_keys=(public,)) as server:
+        os.replace(other, path)
+        server.wait_for("The old model stays in force: .*m.rnet is not signed")
+        assert len(server.decide(make_rows(5, seed=3)[0])) == 5
 
 
 def test_a_lock_that_is_held_gives_no_decision(model_file, tmp_path, monkeypatch):

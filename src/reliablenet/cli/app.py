@@ -23,6 +23,7 @@ from reliablenet.cli.recertify import recertify
 from reliablenet.cli.report import report
 from reliablenet.cli.running import Commands
 from reliablenet.cli.serve import serve
+from reliablenet.cli.sign import keygen, sign, verify
 from reliablenet.cli.signals import signals_that_last
 from reliablenet.cli.train import train
 
@@ -35,7 +36,7 @@ app = typer.Typer(
 )
 COMMANDS = (
     *(demo, train, predict, certify, compare, inspect, report, plan),
-    *(serve, monitor, drift, recertify, doctor),
+    *(serve, monitor, drift, recertify, keygen, sign, verify, doctor),
 )
 for command in COMMANDS:
     app.command()(command)

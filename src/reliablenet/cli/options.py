@@ -215,3 +215,17 @@ AllowMissing = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN", help="A column that may be missing in every row given."),
 ]
+TrustedKeys = Annotated[
+    list[Path] | None,
+    typer.Option(
+        envvar="RELIABLENET_TRUSTED_KEYS",
+        metavar="FILE",
+        help="A file of public keys; may be given again. A model that none of them signed is refused.",
+    ),
+]
+Key = Annotated[
+    Path | None,
+    typer.Option(
+        help="A private key to sign with; a password is taken from RELIABLENET_KEY_PASSWORD."
+    ),
+]

@@ -31,6 +31,7 @@ def predict(
     no_header: options.NoHeader = False,
     defer_odd: options.DeferOdd = False,
     allow_missing: options.AllowMissing = None,
+    trusted_keys: options.TrustedKeys = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Write a label or value, a confidence and whether to act on it for each row of a table, as CSV.
@@ -57,7 +58,7 @@ def predict(
     piped = str(out) == "-"
     if piped and as_json:
         raise typer.BadParameter("--json needs standard output for itself: give --out a file.")
-    fitted = load_model(model)
+    fitted = load_model(model, trusted_keys)
     rows = accepted = 0
     strangers: Counter[Any] = Counter()
     batches: list[Oddities | None] = []

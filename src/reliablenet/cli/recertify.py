@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from reliablenet.cli import options
-from reliablenet.cli.running import REFUSED
+from reliablenet.cli.running import REFUSED, note
 
 
 def recertify(
@@ -32,6 +32,8 @@ def recertify(
         ),
     ] = None,
     no_header: options.NoHeader = False,
+    trusted_keys: options.TrustedKeys = None,
+    key: options.Key = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Give a model a new threshold from fresh rows; its weights stay as they are.
@@ -45,10 +47,12 @@ def recertify(
     from reliablenet.certificate.promise_wording import verdict
     from reliablenet.cli.printing import certificate_lines, show, show_json
     from reliablenet.cli.rows import FreshRows, load_model
+    from reliablenet.cli.sign import key_password
     from reliablenet.methods.renewal import RenewalState, adopt, refuse_own_rule, renew
+    from reliablenet.modelfile.signature import sign_file, signed_with
     from reliablenet.tables.files import local_file
 
-    fitted = load_model(model)
+    fitted = load_model(model, trusted_keys)
     refuse_own_rule(fitted)
     with local_file(data, header=not no_header) as path:
         fresh = FreshRows(fitted, path, target)
@@ -69,6 +73,10 @@ def recertify(
         renewed = adopt(fitted, found, kept.scored(), known, reason)
     if found.certified:
         renewed.save(out)
+        if key is not None:
+            sign_file(out, key, key_password())
+        elif signed_with(model):
+            note("the model was signed and the renewed one is not: sign it, or give --key.")
     if as_json:
         show_json(found.to_dict() | {"out": str(out) if found.certified else None})
     else:

@@ -47,13 +47,13 @@ DECIDED = ("label", "value", "confidence", "accepted", "odd")  # what is written
 Found = TypeVar("Found", Certificate, RuleCertificate)
 
 
-def load_model(path: Path) -> Any:
+def load_model(path: Path, trusted_keys: Sequence[Path] | None = None) -> Any:
     """Load a model; a file that is not there is missing data, and not a damaged model."""
     import reliablenet as rn
 
     if not path.exists():
         raise DataFileError(f"There is no model file {path}.")
-    return rn.load(path)
+    return rn.load(path, trusted_keys=list(trusted_keys or ()) or None)
 
 
 def feature_batches(

@@ -68,6 +68,7 @@ def serve(
     ] = False,
     defer_odd: options.DeferOdd = False,
     allow_missing: options.AllowMissing = None,
+    trusted_keys: options.TrustedKeys = None,
     level: Annotated[
         float,
         typer.Option(
@@ -114,6 +115,7 @@ def serve(
         level=level,
         defer_odd=defer_odd,
         allow_missing=tuple(allow_missing or ()),
+        trusted_keys=tuple(trusted_keys or ()),
     )
     if not settings.local and not settings.token:
         note("anybody who reaches this address can ask and report: give --token-file.")

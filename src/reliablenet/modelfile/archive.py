@@ -1,6 +1,7 @@
 """A sealed archive: a plain zip that ends in the SHA-256 of every byte before.
 
-Damage anywhere is noticed. It is no signature: whoever can change the file can also seal it again.
+Damage anywhere is noticed. It is no signature, which `signature` makes: whoever can change the file can also
+seal it again.
 """
 
 from __future__ import annotations
@@ -34,11 +35,22 @@ def seal(parts: dict[str, bytes]) -> bytes:
     return body + SEAL + sha256(body).encode()
 
 
-def open_sealed(path: Path, wanted: Sequence[Sequence[str]]) -> dict[str, bytes]:
+def open_sealed(
+    path: Path, wanted: Sequence[Sequence[str]], optional: Sequence[str] = ()
+) -> dict[str, bytes]:
     """Return the members of a sealed file after checking every byte of it.
 
-    ``wanted`` lists the sets of members that a file may have.
+    ``wanted`` lists the sets of members that a file may have, beside those in ``optional``.
     """
+    members = open_archive(path)
+    names = sorted(members.keys() - set(optional))
+    if names not in [sorted(known) for known in wanted]:
+        raise ModelFileError(f"{path} must hold one of {wanted}; it holds {names}.")
+    return members
+
+
+def open_archive(path: Path) -> dict[str, bytes]:
+    """Return all members of a sealed file, whichever they are, after checking every byte of it."""
     try:
         content = path.read_bytes()
     except (OSError, ValueError, MemoryError) as error:  # ValueError: a name with a zero byte
@@ -56,8 +68,8 @@ def open_sealed(path: Path, wanted: Sequence[Sequence[str]]) -> dict[str, bytes]
         )
     with _open_stored(content, path) as archive:
         names = sorted(archive.namelist())
-        if names not in [sorted(members) for members in wanted]:
-            raise ModelFileError(f"{path} must hold one of {wanted}; it holds {names}.")
+        if len(set(names)) < len(names):
+            raise ModelFileError(f"{path} holds a member twice, which we never write.")
         return {name: archive.read(name) for name in names}
 
 

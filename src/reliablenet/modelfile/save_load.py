@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
@@ -37,8 +37,12 @@ from reliablenet.modelfile.registry import (
     kind_of,
     known_names,
 )
+from reliablenet.modelfile.signature import SIGNATURE, check_signature
 from reliablenet.modelfile.team import OWN_MEMBERS, TEAM
 from reliablenet.tables.source import Source
+
+if TYPE_CHECKING:
+    from reliablenet.modelfile.signature import Keys
 
 CERTIFICATE, EVIDENCE, ESTIMATOR = "certificate.json", "evidence.safetensors", "estimator.skops"
 BESIDE = "beside.skops"  # what a rule learned beside the estimator that it wraps
@@ -113,7 +117,12 @@ def save_layers(layers: Iterable[Any], path: str | Path) -> Path:
     return target
 
 
-def load(path: str | Path, *, network: Callable[[Any, int], nn.Module] | None = None) -> Any:
+def load(
+    path: str | Path,
+    *,
+    network: Callable[[Any, int], nn.Module] | None = None,
+    trusted_keys: Keys | None = None,
+) -> Any:
     """Read a model that its `save` wrote, ready to decide.
 
     What a method wraps comes back without a rule of its own: alone, it would defer every row. Known are
@@ -124,6 +133,8 @@ def load(path: str | Path, *, network: Callable[[Any, int], nn.Module] | None = 
     path : str or Path
     network : callable, optional
         The factory that built the network, needed if it was one of your own: a file cannot hold code.
+    trusted_keys : path, or list of paths, optional
+        Files of Ed25519 public keys. A file that none of them signed is refused.
 
     Returns
     -------
@@ -132,11 +143,15 @@ def load(path: str | Path, *, network: Callable[[Any, int], nn.Module] | None = 
     Raises
     ------
     ModelFileError
-        If the file is damaged, altered, foreign, or holds a type that is not on our list.
+        If the file is damaged, altered, foreign, holds a type that is not on our list, or is not signed
+        with one of the trusted keys.
     """
     if not isinstance(path, str | Path):
         raise parameter_error("path", "load", "name a file", path)
-    members = open_sealed(Path(path), MEMBERS)
+    members = open_sealed(Path(path), MEMBERS, optional=(SIGNATURE,))
+    if trusted_keys is not None:
+        check_signature(members, trusted_keys, path)
+    members.pop(SIGNATURE, None)
     try:
         return _restore(members, network, path)
     except ReliableNetError:

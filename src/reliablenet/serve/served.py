@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -113,6 +113,7 @@ def read_model(
     *,
     defer_odd: bool = False,
     allow_missing: Collection[str] = (),
+    trusted_keys: Sequence[Path] = (),
 ) -> ServedModel:
     """Load a model file and note in the log that it decides from now on."""
     if not path.exists():
@@ -120,7 +121,7 @@ def read_model(
     # The bytes that are hashed must be those that are loaded, also while the file is replaced.
     for _ in range(3):
         digest = _hash(path)
-        model = load(path)
+        model = load(path, trusted_keys=list(trusted_keys) or None)
         if _hash(path) == digest:
             break
     else:

@@ -180,6 +180,7 @@ def _read(settings: Settings, log: DecisionLog) -> ServedModel:
         log,
         defer_odd=settings.defer_odd,
         allow_missing=settings.allow_missing,
+        trusted_keys=settings.trusted_keys,
     )
     names, group = served.columns.names or [], settings.group
     if group and group not in names:

@@ -47,6 +47,8 @@ class Settings:
         Whether rows unlike those of training are deferred.
     allow_missing : tuple of str
         Columns that may be null in every row of a request though they never were in training.
+    trusted_keys : tuple of Path
+        Files of public keys. If there are any, a model file that none of them signed is not served.
     """
 
     model: Path
@@ -67,6 +69,7 @@ class Settings:
     level: float = 0.05
     defer_odd: bool = False
     allow_missing: tuple[str, ...] = ()
+    trusted_keys: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
         check_count("most_bytes", self.most_bytes, "serve")
