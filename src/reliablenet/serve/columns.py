@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from reliablenet.methods.layers import find_encoder, layers
 from reliablenet.serve.errors import unusable
+from reliablenet.tables.columns import listed
 
 Value = str | int | float | bool | None
 NUMBERS: dict[str, Any] = {"type": ["number", "boolean", "null"]}
@@ -184,7 +185,7 @@ class Columns:
         """Read rows as lists of numbers, for a model that was fitted on an array."""
         if self.names is not None:
             raise unusable(
-                f"This model knows its columns by name: send `dataframe_records` with {self.names[:20]}."
+                f"This model knows its columns by name: send `dataframe_records` with {listed(self.names)}."
             )
         if not _is_list_of(inputs, list) or not inputs:
             raise unusable("`inputs` must be a list of rows, each a list of numbers.")

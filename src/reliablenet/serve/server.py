@@ -24,6 +24,7 @@ from reliablenet.serve.desk import Desk
 from reliablenet.serve.served import ServedModel, read_model
 from reliablenet.serve.settings import Settings
 from reliablenet.serve.watching import Watching
+from reliablenet.tables.columns import listed
 
 MOST_CONNECTIONS = 1_000
 logger = logging.getLogger("reliablenet.serve")
@@ -184,7 +185,9 @@ def _read(settings: Settings, log: DecisionLog) -> ServedModel:
     )
     names, group = served.columns.names or [], settings.group
     if group and group not in names:
-        raise InvalidDataError(f"The group {group!r} is none of the model's columns: {names[:20]}.")
+        raise InvalidDataError(
+            f"The group {group!r} is none of the model's columns: {listed(names)}."
+        )
     return served
 
 
