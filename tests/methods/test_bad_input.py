@@ -77,7 +77,7 @@ def test_features_that_are_not_finite(value: float) -> None:
 @pytest.mark.parametrize("dtype", [object, str])
 def test_text_in_an_array_points_to_data_frames(dtype: type) -> None:
     table = np.array([["a", "1"], ["b", "2"]] * 200, dtype=dtype)
-    with pytest.raises(rn.errors.InvalidDataError, match=r"got text .*'a'.* DataFrame"):
+    with pytest.raises(rn.errors.InvalidDataError, match=r"got text .*'a'.* data frame"):
         model().fit(table, Y)
 
 
