@@ -29,6 +29,7 @@ from reliablenet.tables.columns import listed
 MOST_CONNECTIONS = 1_000
 logger = logging.getLogger("reliablenet.serve")
 Tell = Callable[[str], None]
+Stamp = tuple[int, int, int]  # when a file was written, which it is, and its size
 
 
 class PatientProtocol(HttpToolsProtocol):
@@ -54,9 +55,12 @@ class PatientProtocol(HttpToolsProtocol):
 class Server(uvicorn.Server):
     """A server that reloads its model, and ends with code 0 when it is asked to."""
 
-    def __init__(self, config: uvicorn.Config, state: State, tell: Tell) -> None:
+    def __init__(
+        self, config: uvicorn.Config, state: State, tell: Tell, seen: Stamp | None
+    ) -> None:
         super().__init__(config)
         self.state, self.tell = state, tell
+        self._seen = seen  # the file as it was before it was read
         self._tasks: set[asyncio.Task[None]] = set()
 
     @contextmanager
@@ -116,12 +120,11 @@ class Server(uvicorn.Server):
         self.tell(f"A new model is in force: {served.hash[:12]}")
 
     async def _watch(self) -> None:
-        seen = _stamp(self.state.settings)
         while True:
             await asyncio.sleep(self.state.settings.watch)
             now = _stamp(self.state.settings)
-            if now is not None and now != seen:
-                seen = now
+            if now is not None and now != self._seen:
+                self._seen = now
                 await self._reload()
 
 
@@ -143,6 +146,7 @@ def make_server(settings: Settings, tell: Tell) -> Iterator[Server]:
     """Yield a server with its log open and its model loaded, ready to run."""
     coin = AuditCoin(settings.key, settings.audit)
     with DecisionLog(settings.log, create=True, durable=settings.durable) as log:
+        seen = _stamp(settings)
         served = _read(settings, log)
         counters = Counters()
         desk = Desk(
@@ -167,7 +171,7 @@ def make_server(settings: Settings, tell: Tell) -> Iterator[Server]:
             limit_concurrency=MOST_CONNECTIONS,
             timeout_graceful_shutdown=int(settings.timeout) + 1,
         )
-        yield Server(config, state, tell)
+        yield Server(config, state, tell, seen)
 
 
 def _tell_on_stderr(line: str) -> None:
@@ -191,7 +195,7 @@ def _read(settings: Settings, log: DecisionLog) -> ServedModel:
     return served
 
 
-def _stamp(settings: Settings) -> tuple[int, int, int] | None:
+def _stamp(settings: Settings) -> Stamp | None:
     with suppress(OSError):
         found = os.stat(settings.model)
         return found.st_mtime_ns, found.st_ino, found.st_size
