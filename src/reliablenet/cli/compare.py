@@ -57,7 +57,8 @@ def compare(
     from reliablenet.tables.columns import check_columns
 
     table = read_labelled(
-        *(data, target),
+        data,
+        target,
         group=group,
         by=by,
         drop=drop,

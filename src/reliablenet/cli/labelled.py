@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from reliablenet.cli import options
 from reliablenet.tables.columns import find_columns
-from reliablenet.tables.files import local_file, read_table
+from reliablenet.tables.files import column_names, local_file, read_table
 from reliablenet.tables.target import take_target
 
 if TYPE_CHECKING:
@@ -63,12 +63,9 @@ def read_labelled(
 ) -> LabelledTable:
     """Read a table and find the columns that are meant, whatever the case they were typed in."""
     with local_file(data, header=header) as file:
-        kinds = options.names(categorical)
-        frame = read_table(file, text=kinds)
-        present = frame.columns.tolist()
-        kinds_found = find_columns(kinds, present, file.name)
-        if kinds_found != kinds:
-            frame = read_table(file, text=kinds_found)
+        present = column_names(file)
+        frame = read_table(file, text=find_columns(options.names(categorical), present, file.name))
+        present = frame.columns.tolist()  # of JSON lines, later ones may have more fields
         asked = [target, *filter(None, [group])]
         found, *grouped = find_columns(asked, present, file.name)
         return LabelledTable(

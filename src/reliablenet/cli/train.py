@@ -75,7 +75,8 @@ def train(
     from reliablenet.tables.target import promised_groups
 
     table = read_labelled(
-        *(data, target),
+        data,
+        target,
         group=group,
         by=by,
         drop=drop,
