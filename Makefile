@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test browser database lint check studies bench-speed guarantees mutation coverage docs docs-refresh datasets reproduction clean
+.PHONY: demo test browser database node mlflow lint check studies bench-speed guarantees mutation coverage docs docs-refresh datasets reproduction clean
 
 demo: $(INSTALLED)
 	$(BIN)/reliablenet demo
@@ -25,13 +25,23 @@ database:
 		&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql >/dev/null; } \
 		|| echo "There is no PostgreSQL here and no way to install it: the tests of a log in it will skip."
 
+# onnxruntime for Node, in which the tests run a graph; without it they skip and say so. Its scripts would fetch GPU libraries.
+node:
+	@test -d .node/node_modules/onnxruntime-node || { command -v npm >/dev/null && npm install --silent --no-fund --no-audit --no-save --ignore-scripts \
+		--prefix .node onnxruntime-node@1.30.0 >/dev/null 2>&1; } || echo "There is no npm here, or it finds no packages: the test of a graph in Node will skip."
+
+# MLflow, which the tests let serve a model; apart, because it is heavy and its pins are not ours. Without it they skip.
+mlflow: $(INSTALLED)
+	@test -d .mlflow || $(BIN)/python -m pip install --quiet --disable-pip-version-check --target .mlflow "mlflow-skinny==3.17.2" \
+		|| { rm -rf .mlflow; echo "MLflow cannot be installed here: the test that it serves a model will skip."; }
+
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check: lint browser database test
+check: lint browser database node mlflow test
 
 # What there is to measure, what it costs and whether its result is there. One: `python -m studies NAME`.
 studies: $(INSTALLED)
@@ -76,4 +86,4 @@ $(INSTALLED): constraints.txt pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .cache build dist site demo-output
+	rm -rf $(VENV) .node .mlflow .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .cache build dist site demo-output

@@ -50,7 +50,14 @@ def documented(text: str) -> list[str] | None:
 def accepted(value: Any) -> list[str]:
     """Return the parameters that a signature takes."""
     function = value.__init__ if inspect.isclass(value) else value
-    return [name for name in inspect.signature(function).parameters if name not in ("self", "cls")]
+    taken: list[str] = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if str(parameter.annotation).startswith("Unpack["):  # keywords by the fields of a record
+            fields = vars(inspect.getmodule(inspect.unwrap(function)))[parameter.annotation[7:-1]]
+            taken += fields.__annotations__
+        elif name not in ("self", "cls"):
+            taken.append(name)
+    return taken
 
 
 def own(value: Any) -> list[str]:

@@ -5,6 +5,7 @@ from reliablenet import (
     certificate as certificate,
     datasets as datasets,
     errors as errors,
+    export as export,
     methods as methods,
     metrics as metrics,
     modelfile as modelfile,

@@ -25,6 +25,10 @@ class DecisionLogError(ReliableNetError, OSError):
     """A decision log cannot be read or written; nothing was recorded."""
 
 
+class ExportError(ReliableNetError, ValueError):
+    """What was to be written for other programs does not decide as the model does; nothing was written."""
+
+
 class TrainingDivergedError(ReliableNetError, ArithmeticError):
     """Training produced a loss or weights that are not finite; no model was kept."""
 

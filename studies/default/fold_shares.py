@@ -169,7 +169,9 @@ def throughput(setting: Setting, seed: int, certified: int, selection: float) ->
     )
     make = MODELS[setting.model]
     if make is None:
-        model = rn.ReliableClassifier(setting.alpha, random_state=seed, verbose=False)
+        model = rn.ReliableClassifier(
+            setting.alpha, members=("network",), random_state=seed, verbose=False
+        )
         model.fit(train.X, train.y, selection=middle, certification=certification)
         decided = model.decide(fresh.X)
         return float((decided.accepted & (decided.label == fresh.y)).mean())

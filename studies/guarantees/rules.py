@@ -50,7 +50,9 @@ ESTIMATORS: dict[str, Estimator] = {
     "HistGradientBoostingClassifier(max_iter=20)": lambda seed: HistGradientBoostingClassifier(
         max_iter=20, random_state=seed
     ),
-    "ReliableClassifier()": lambda seed: rn.ReliableClassifier(ALPHA, RHO, random_state=seed),
+    'ReliableClassifier(members=("network",))': lambda seed: rn.ReliableClassifier(
+        ALPHA, RHO, members=("network",), random_state=seed
+    ),
     "ERMClassifier(epochs=10)": lambda seed: rn.ERMClassifier(
         ALPHA, RHO, epochs=10, random_state=seed
     ),
@@ -64,7 +66,8 @@ ESTIMATORS: dict[str, Estimator] = {
         ALPHA, RHO, epochs=10, warmup_epochs=5, random_state=seed
     ),
 }
-NETWORK, STOPPED = "ReliableClassifier()", 'ERMClassifier(epochs=20, checkpoint="selection")'
+NETWORK = 'ReliableClassifier(members=("network",))'
+STOPPED = 'ERMClassifier(epochs=20, checkpoint="selection")'
 CONFORMAL, CERTIFIED, FAULT = "ConformalRiskControl", "CertifiedThreshold", "conformal, refitted"
 RULES: dict[str, Rule] = {
     CERTIFIED: lambda x, seed: rn.CertifiedThreshold(x, ALPHA, RHO, random_state=seed),

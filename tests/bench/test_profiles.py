@@ -41,6 +41,19 @@ def test_the_cpu_profile_differs_in_images_alone():
         assert plan.warmup_epochs + constrained == plan.epochs
 
 
+def test_all_images_are_trained_in_fewer_epochs_in_which_the_multiplier_travels_as_far():
+    paper, images = PROFILES["paper"], PROFILES["images"]
+    assert set(images.plans) == {"coloured_mnist", "cifar10"}
+    for name, plan in images.plans.items():
+        full = paper.plans[name]
+        assert (plan.data, plan.alpha) == ({}, full.alpha)
+        constrained = plan.epochs_per_stage * plan.max_stages
+        assert plan.warmup_epochs + constrained == plan.epochs < full.epochs
+        travelled = full.dual_rate * full.epochs_per_stage * full.max_stages
+        assert plan.dual_rate * constrained == pytest.approx(travelled)
+        assert plan.settings()["bfloat16"] is True
+
+
 def test_a_file_extends_a_profile(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(
@@ -126,7 +139,7 @@ def test_records_keep_the_settings_of_0_1_so_that_old_runs_count():
 
 @pytest.mark.parametrize("name", ["huge", "none.toml"])
 def test_an_unknown_profile_names_those_there_are(name):
-    with pytest.raises(InvalidParameterError, match=r"\['cpu', 'paper', 'smoke'\] or a TOML file"):
+    with pytest.raises(InvalidParameterError, match=r"\['cpu', 'images', 'paper', 'smoke'\] or a"):
         load_profile(name)
 
 

@@ -30,7 +30,7 @@ def test_compare_prints_a_table_a_sentence_and_the_next_command(compared, loans,
     assert "Use " in compared.stdout
     assert f"next        reliablenet predict {loans}/best.rnet" in compared.stdout
     left_out = [line.split("'")[1] for line in compared.stderr.splitlines() if "left out" in line]
-    assert left_out == ["customer_id", "opened"]
+    assert left_out == ["customer_id"]
     assert (loans / "c.html").read_text().startswith("<!DOCTYPE html>")
     comparison = Comparison.from_json((loans / "c.json").read_text())
     assert set(comparison.results) == {"erm", "boosting"}

@@ -82,7 +82,7 @@ def test_every_command_has_an_example_in_its_help(call) -> None:
         for group in app.registered_groups
         for command in group.typer_instance.registered_commands
     ]
-    assert len(commands) == 16
+    assert len(commands) == 17
     assert len(nested) == 8
     for path in [*((name,) for name in commands), *nested]:
         result = call(*path, "--help")

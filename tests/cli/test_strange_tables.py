@@ -74,7 +74,8 @@ def test_a_newcomers_table(name, call, tmp_path) -> None:
         assert found["classes"] == [False, True]
         assert "Unnamed: 0" in features["left_out"]
     if name == "voters":
-        assert set(features["left_out"]) == {"respondent", "interviewed"}
+        assert set(features["left_out"]) == {"respondent"}
+        assert features["dates"] == ["interviewed"]
         # one text or none: that it is missing may tell something
         assert sorted(features["categories"]) == ["mood", "remark"]
         assert "popul" not in features["numbers"]

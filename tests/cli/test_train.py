@@ -34,11 +34,12 @@ def test_train_prints_verdict_reason_files_and_the_next_command(trained, loans) 
 
 def test_train_notes_on_stderr_what_it_leaves_out(trained, loans) -> None:
     notes = [line for line in trained.stderr.splitlines() if "is left out" in line]
-    assert [line.split("'")[1] for line in notes] == ["customer_id", "opened", "note"]
+    assert [line.split("'")[1] for line in notes] == ["customer_id", "note"]
     encoder = rn.load(loans / "model.rnet").encoder_
     assert encoder.numbers_ == ["debt", "member"]
     assert encoder.categories_ == ["job", "code"]
-    assert encoder.dropped_ == ["customer_id", "opened", "note", "empty", "same"]
+    assert encoder.dates_ == ["opened"]
+    assert encoder.dropped_ == ["customer_id", "note", "empty", "same"]
 
 
 def test_train_is_the_library_with_the_same_seed(trained, loans) -> None:
@@ -228,3 +229,36 @@ def test_a_group_column_that_is_not_there_is_named(loans, call, tmp_path) -> Non
     )
     assert result.exit_code == 2
     assert "persn" in result.stderr
+
+
+def test_train_weighs_rows_by_a_column_that_is_no_feature(loans, call, tmp_path) -> None:
+    table = pd.read_csv(loans / "loans.csv").head(400)
+    kinds = table["default"].unique()
+    table["counts"] = table["default"].map({kinds[0]: 9.0, kinds[1]: 1.0})
+    table.to_csv(tmp_path / "weighted.csv", index=False)
+    shared = ("--target", "default", "--alpha", "0.4", "--members", "network", "--drop", "opened")
+    shares = {}
+    for name, more in {
+        "weighted": ("--weight", "Counts"),
+        "plain": ("--drop", "opened,counts"),
+    }.items():
+        out = tmp_path / f"{name}.rnet"
+        made = call("train", tmp_path / "weighted.csv", *shared, *more, "--out", out)
+        assert made.exit_code in (0, 3), made.output
+        model = rn.load(out)
+        assert "counts" not in model.feature_names_in_
+        rows = table[list(model.feature_names_in_)]
+        shares[name] = model.predict_proba(rows)[:, list(model.classes_).index(kinds[0])].mean()
+    assert shares["weighted"] > shares["plain"] + 0.1
+
+
+def test_train_refuses_weights_that_are_none_and_options_of_classes_for_numbers(
+    loans, call, tmp_path
+) -> None:
+    data, out = loans / "loans.csv", tmp_path / "model.rnet"
+    result = call("train", data, "--target", "default", "--weight", "job", "--out", out)
+    assert result.exit_code == 2
+    assert "`sample_weight` of fit must hold a number of at least 0" in result.stderr
+    result = call("train", data, "--target", "debt", "--tolerance", "5", "--balanced", "--out", out)
+    assert result.exit_code == 2
+    assert "--members and --balanced are for classes" in result.stderr

@@ -679,6 +679,12 @@ TRAINING = {
     "cnn5": Target(
         training.cnn5, lambda r: {"shape": (3, 32, 32), "n_classes": 2, "width": 2}, None, outputs
     ),
+    "resnet9": Target(
+        training.resnet9,
+        lambda r: {"shape": (3, 32, 32), "n_classes": 2, "width": 2},
+        None,
+        outputs,
+    ),
     "resnet18": Target(
         training.resnet18,
         lambda r: {"shape": (3, 32, 32), "n_classes": 2, "width": 2},
@@ -786,6 +792,7 @@ METHODS = {
             rn.ConfidenceThreshold,
             rn.ConformalRiskControl,
             rn.TemperatureScaling,
+            rn.methods.TunedClassifier,
         )
     },
     **{
@@ -811,6 +818,6 @@ METHODS = {
 }
 
 TARGETS = RISK | CERTIFICATE | METRICS | DATA | TRAINING | METHODS
-SLOW = {"train", "compare", "cnn5", "resnet18", "TabularEncoder"} | {
+SLOW = {"train", "compare", "cnn5", "resnet9", "resnet18", "TabularEncoder"} | {
     name for name in METHODS if name != "load" and not name.startswith("fitted.")
 }

@@ -25,12 +25,16 @@ def images_of(n, seed=0):
 
 def test_each_name_brings_its_encoder_and_optimisation():
     named = ARCHITECTURES
-    assert sorted(named) == ["cnn5", "mlp", "resnet18", "tabular"]
+    assert sorted(named) == ["cnn5", "mlp", "resnet18", "resnet9", "tabular"]
     assert named["tabular"].encoder is PiecewiseEncoder
-    assert {named[name].encoder for name in ("cnn5", "mlp", "resnet18")} == {TabularEncoder}
+    plain = ("cnn5", "mlp", "resnet9", "resnet18")
+    assert {named[name].encoder for name in plain} == {TabularEncoder}
     assert named["tabular"].optimisation == Optimisation.tabular()
     assert named["mlp"].optimisation == Optimisation()
     assert named["cnn5"].optimisation == named["resnet18"].optimisation == Optimisation.images()
+    assert named["resnet9"].optimisation == Optimisation.fast_images()
+    # a cycle of the learning rate is never cut short
+    assert named["resnet9"].schedule.patience >= named["resnet9"].schedule.warmup_epochs
 
 
 def test_a_factory_of_ones_own_is_trained_as_the_paper_does():
@@ -67,7 +71,7 @@ def test_bins_are_spread_in_front_of_the_network():
 @pytest.mark.parametrize("network", ["tabular", "mlp"])
 def test_images_need_a_network_for_images(network):
     X, y = images_of(300)
-    message = r'take inputs of shape \(1, 8, 8\); got .* Use "cnn5" or "resnet18" for images'
+    message = r'take inputs of shape \(1, 8, 8\); got .* Use "resnet9", "cnn5" or "resnet18" for'
     with pytest.raises(rn.errors.InvalidParameterError, match=message):
         rn.ReliableClassifier(network=network).fit(X, y)
     rows = TensorDataset(torch.from_numpy(X), torch.from_numpy(y))
@@ -132,3 +136,28 @@ def test_what_is_no_module_or_has_other_outputs():
         rn.errors.InvalidDataError, match=r"3 outputs a row \(2 classes\).*\(1, 5\)"
     ):
         build_network(lambda d, k: nn.Linear(d, 5), (3,), [], 3, 2, 0, "Owner")
+
+
+def test_the_fast_network_is_trained_in_bfloat16_where_that_is_fast_and_answers_in_float32(
+    monkeypatch,
+):
+    X, y = images_of(160)
+    settings = {
+        "alpha": 0.3,
+        "network": "resnet9",
+        "schedule": AdaptiveSchedule(warmup_epochs=2, epochs_per_stage=1, max_stages=1, patience=2),
+        "augment": "flips+crops",
+        "device": "cpu",
+        "batch_size": 64,
+        "random_state": 0,
+        "verbose": False,
+    }
+    plain = fit_quietly(rn.ReliableClassifier(**settings), X, y)
+    monkeypatch.setattr("reliablenet.training.loop.has_fast_bfloat16", lambda device: True)
+    first, again = (fit_quietly(rn.ReliableClassifier(**settings), X, y) for _ in range(2))
+    assert {weight.dtype for weight in first.network_.parameters()} == {torch.float32}
+    proba = first.predict_proba(X)
+    np.testing.assert_array_equal(proba, again.predict_proba(X))  # reproducible
+    np.testing.assert_array_equal(proba[:1], first.predict_proba(X[:1]))  # in any company
+    assert not np.array_equal(proba, plain.predict_proba(X))  # it was another arithmetic
+    np.testing.assert_allclose(proba, plain.predict_proba(X), atol=0.25)

@@ -49,8 +49,8 @@ def model(**settings: object) -> rn.ReliableClassifier:
         ({"fold_sizes": (0.5, 0.5)}, "`fold_sizes` of fit"),
         ({"fold_sizes": (0.5, 0.2, 0.2)}, "`fold_sizes` of fit"),
         ({"verbose": "loud"}, "`verbose` of ReliableClassifier"),
-        ({"device": "abacus"}, "`device` of ReliableClassifier must name a device"),
-        ({"device": "cuda:99"}, "`device` of ReliableClassifier must name a device"),
+        ({"device": "abacus"}, "`device` of ReliableClassifier must be .auto. or name a device"),
+        ({"device": "cuda:99"}, "`device` of ReliableClassifier must be .auto. or name a device"),
     ],
 )
 def test_settings(settings: dict[str, object], message: str) -> None:

@@ -11,7 +11,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import reliablenet as rn
-from reliablenet.errors import ColumnWarning
 from reliablenet.tables import TabularEncoder
 
 
@@ -32,8 +31,7 @@ def people(n, seed):
 @pytest.fixture(scope="module")
 def model():
     inner = make_pipeline(TabularEncoder(), LogisticRegression())
-    with pytest.warns(ColumnWarning, match="it holds dates"):
-        return rn.CertifiedThreshold(inner, alpha=0.1, random_state=0).fit(*people(3000, 0))
+    return rn.CertifiedThreshold(inner, alpha=0.1, random_state=0).fit(*people(3000, 0))
 
 
 def test_the_fold_is_broken_down_by_its_columns(model) -> None:

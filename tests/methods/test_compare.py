@@ -336,11 +336,13 @@ def test_a_shared_fit_is_told_whether_a_rule_still_needs_the_selection_fold() ->
 
 
 def test_default_methods_hold_the_papers_and_boosting() -> None:
-    assert len(ALL) == 10
-    assert {"erm", "boosting", "selectivenet", "deep_gamblers"} <= set(ALL)
+    assert {"erm", "selectivenet", "deep_gamblers"} <= set(ALL)
+    assert {"boosting", "boosting_tuned", "forest", "logistic"} <= set(ALL)
     ours, paper = (default_methods()[name] for name in ("reliablenet", "reliablenet_paper"))
     assert (ours.network, ours.schedule) == ("tabular", "adaptive")
     assert (paper.network, paper.schedule) == ("mlp", "paper")
+    alone = default_methods()["reliablenet_network"]
+    assert (ours.members, alone.members) == ("auto", ("network",))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from reliablenet.errors import InvalidDataError
 from reliablenet.methods.distribution import POINTS, ValueBins
-from reliablenet.methods.tolerance import Margin
+from reliablenet.tables.tolerance import Margin
 
 RNG = np.random.default_rng(0)
 TABLES = {

@@ -36,7 +36,23 @@ RULES = {
     "groups": rn.CertifiedThreshold,
 }
 ADDED_TO_CERTIFICATES = {"population": "all", "name": "", "tolerance": ""}
-ADDED_TO_METHODS = ("promise", "tolerance", "breakdown", "class_weight")  # none of them
+ADDED_TO_METHODS = (
+    "promise",
+    "tolerance",
+    "breakdown",
+    "class_weight",
+    "embedding",
+)  # none of them
+ADDED_FOR_GROUPS: dict[str, Any] = {
+    "group_training": "auto",
+    "groups": [],
+    "way": "",
+    "ways": {},
+    "at_chance": False,
+    "attainable": None,
+    "group_jcw": [],
+    "group_multiplier": [],
+}
 every_file = pytest.mark.parametrize("name", [*NETWORKS, *RULES])
 
 
@@ -57,6 +73,9 @@ def members(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     certificate = certificate_of_today(json.loads(parts.pop("certificate.json")))
     manifest["certificate"] = certificate
     del manifest["sha256"]["certificate.json"]
+    if "history.json" in parts:
+        manifest["history"] = json.loads(parts.pop("history.json"), object_hook=settings_of_today)
+        del manifest["sha256"]["history.json"]
     if "estimator.skops" in parts:  # names its parts by their addresses in memory
         del parts["estimator.skops"], manifest["sha256"]["estimator.skops"]
     return manifest, parts
@@ -68,6 +87,12 @@ def settings_of_today(node: dict[str, Any]) -> dict[str, Any]:
         node["scored_by"] = node.pop("score")
     for name in ADDED_TO_METHODS:
         if node.get(name, 0) is None:
+            del node[name]
+    for name, usual in ADDED_FOR_GROUPS.items():
+        if name in node and node[name] == usual:
+            del node[name]
+    for name in ("text", "dates"):
+        if node.get(name) == "auto":
             del node[name]
     if node.get("members") == ["network"]:
         del node["members"]

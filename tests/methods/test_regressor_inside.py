@@ -24,8 +24,8 @@ from reliablenet.errors import (
     InvalidParameterError,
 )
 from reliablenet.methods.error_model import ErrorModel, normal_chance
-from reliablenet.methods.tolerance import Margin
 from reliablenet.tables import TabularEncoder
+from reliablenet.tables.tolerance import Margin
 
 pytestmark = pytest.mark.filterwarnings(
     *(f"ignore::reliablenet.errors.{c.__name__}" for c in EXPECTED_WARNINGS)

@@ -25,7 +25,13 @@ NETWORKS = [
     "ReliableRegressor",
     "SelectiveNetClassifier",
 ]
-RULES = ["CertifiedThreshold", "ConfidenceThreshold", "ConformalRiskControl", "TemperatureScaling"]
+RULES = [
+    "CertifiedThreshold",
+    "ConfidenceThreshold",
+    "ConformalRiskControl",
+    "TemperatureScaling",
+    "TunedClassifier",
+]
 
 
 @pytest.fixture
@@ -42,7 +48,9 @@ def boosted() -> rn.TemperatureScaling:
 def test_every_estimator_of_ours_has_a_file_format() -> None:
     assert registry.known_names() == sorted(NETWORKS + RULES)
     for kind, names in (("network", NETWORKS), ("rule", RULES)):
-        assert all(registry.find_class(name, kind, "m.rnet") is getattr(rn, name) for name in names)
+        assert all(
+            registry.find_class(name, kind, "m.rnet") is getattr(rn.methods, name) for name in names
+        )
 
 
 def test_this_room_alone_knows_no_method_and_load_brings_them(tmp_path) -> None:

@@ -232,7 +232,7 @@ def test_a_log_of_another_version_is_refused(log, place):
         connection.execute(sa.text(drop["://" in str(place)]))
         connection.execute(sa.text("UPDATE facts SET value = '9' WHERE name = 'version'"))
     engine.dispose()
-    with pytest.raises(DecisionLogError, match="version 9 of the schema; this program knows 1"):
+    with pytest.raises(DecisionLogError, match="version 9 of the schema; this program knows 2"):
         DecisionLog(place, create=True)
 
 

@@ -193,3 +193,22 @@ def test_where_confidence_and_margin_tie_the_gradient_is_that_of_the_margin():
     logits.requires_grad_()
     (expected,) = torch.autograd.grad(psi(margin(logits, y), 0.1), logits)
     torch.testing.assert_close(step.gradient, expected)
+
+
+@pytest.mark.parametrize("loss_weight", [0.0, 1.0])
+def test_a_row_is_weighed_by_its_group_and_adds_to_the_part_of_its_group(loss_weight):
+    logits, y = draw(3, torch.float64)
+    group = torch.arange(len(y)) % 3 % 2  # two rows in three are of the first of four groups
+    multipliers = torch.tensor([0.5, 4.0, 9.0, 0.0], dtype=torch.float64)
+    setting = {"scale": 0.05, "threshold": 0.6, "tau": 0.1}
+    step = step_gradient(
+        logits, y, multipliers, loss_weight=loss_weight, group=group, **setting, **SHAPE
+    )
+    leaf = logits.clone().requires_grad_()
+    g = violation(leaf, y, 0.6)
+    parts = torch.stack([psi(g[group == k], 0.1) * (group == k).double().mean() for k in (0, 1)])
+    loss = loss_weight * functional.cross_entropy(leaf, y) + (multipliers[:2] * parts).sum() / 0.05
+    (gradient,) = torch.autograd.grad(loss, leaf)
+    torch.testing.assert_close(step.gradient, gradient, rtol=1e-8, atol=1e-10)
+    torch.testing.assert_close(step.psi[:2], parts.detach(), rtol=1e-10, atol=1e-12)
+    assert step.psi[2:].tolist() == [0.0, 0.0]

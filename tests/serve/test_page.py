@@ -141,6 +141,21 @@ def test_a_page_to_keep_has_no_form_and_asks_nobody(watched, opened, tmp_path):
     assert "colour" in page.locator(".asked").first.inner_text()
 
 
+def test_another_source_is_told_without_a_label(watched, opened):
+    """The confidences of all rows are compared with those of the certification rows."""
+    watched.decide(make_rows(40, seed=1)[0])
+    page = opened(watched.url + "/")
+    assert page.locator("#source strong").inner_text().startswith("No change of the source")
+    strange = make_rows(150, seed=2)[0]
+    strange[["x0", "x1"]] *= 0.02  # all rows lie at the border between the classes
+    watched.decide(strange)
+    page.reload()
+    assert page.locator("#source strong").inner_text().startswith("The source changed: at row")
+    assert page.locator("#source .plot > svg").count() == 1
+    assert "reliablenet_source_changed 1" in watched.get("/metrics").text
+    assert page.troubles == []
+
+
 def test_the_page_before_the_first_decision(watched):
     answer = watched.get("/")
     assert (answer.status_code, "Nothing was decided yet" in answer.text) == (200, True)

@@ -173,14 +173,16 @@ def test_a_number_column_that_is_wholly_missing_at_prediction_is_imputed():
         pd.to_timedelta([1, 2, 3], unit="D"),
     ],
 )
-def test_dates_and_durations_are_left_out_by_name(values):
+def test_dates_and_durations_are_numbers_unless_they_are_not_asked_for(values):
     table = pd.DataFrame({"x": [1, 3, 2], "when": values})
-    with pytest.warns(
-        ColumnWarning, match=r"'when' is left out: it holds dates or durations.*days"
-    ):
-        encoder = TabularEncoder().fit(table)
-    assert (encoder.numbers_, encoder.dropped_) == (["x"], ["when"])
-    assert encoder.transform(table).shape == (3, 1)
+    encoder = TabularEncoder().fit(table)
+    assert (encoder.numbers_, encoder.dates_, encoder.dropped_) == (["x"], ["when"], [])
+    days = encoder.transform(table)[:, 1]
+    assert np.allclose(days, np.array([-1.0, 0.0, 1.0]) * 1.5**0.5)
+    with pytest.warns(ColumnWarning, match=r"'when' is left out: it holds dates or durations"):
+        without = TabularEncoder(dates=None).fit(table)
+    assert (without.dates_, without.dropped_) == ([], ["when"])
+    assert without.transform(table).shape == (3, 1)
 
 
 @pytest.mark.parametrize(
@@ -191,10 +193,11 @@ def test_dates_and_durations_are_left_out_by_name(values):
         ["1/31/2024 1:05 PM", "2/1/2024 11:00 am", "12/24/2024 9:30 PM"],
     ],
 )
-def test_dates_written_as_text_are_left_out_by_name(texts):
+def test_dates_written_as_text_are_dates_unless_they_are_not_asked_for(texts):
+    table = pd.DataFrame({"x": [1, 3, 2], "when": texts})
+    assert TabularEncoder().fit(table).dates_ == ["when"]
     with pytest.warns(ColumnWarning, match="'when' is left out: it holds dates"):
-        encoder = TabularEncoder().fit(pd.DataFrame({"x": [1, 3, 2], "when": texts}))
-    assert encoder.dropped_ == ["when"]
+        assert TabularEncoder(dates=None).fit(table).dropped_ == ["when"]
 
 
 def test_texts_of_which_some_are_no_dates_are_categories():

@@ -20,6 +20,7 @@ from torch.nn.functional import cross_entropy
 from reliablenet.training import JCWConstraint, mlp
 
 STEPS, BATCH, ROWS = 30, 64, 1280
+WEIGHTS = "body.0.weight"
 UNEQUAL = (0, 10, 48)  # in the second experiment the first rank has 10 rows, the second 38
 
 
@@ -61,8 +62,31 @@ def unequal_batches(rank: int, world: int) -> dict[str, torch.Tensor]:
     return {"unequal.multiplier": constraint.multiplier, "unequal.ema": constraint.violation_ema}
 
 
+def groups(rank: int, world: int) -> dict[str, torch.Tensor]:
+    """A budget for each of three groups; the ranks hold unequal parts of them, one none of the last."""
+    X, y = rows_of(seed=2)
+    group = torch.where(torch.arange(ROWS) % BATCH < 8, 2, (X[:, 1] > 0.8).long())
+    torch.manual_seed(0)
+    plain = mlp(X.shape[1], 2, width=16)
+    network = nn.parallel.DistributedDataParallel(plain) if world > 1 else plain
+    optimiser = torch.optim.SGD(network.parameters(), lr=0.1)
+    constraint = JCWConstraint(alpha=0.2, threshold=0.6, groups=3, rows=ROWS, tau=0.2)
+    for step in range(STEPS):
+        start = step * BATCH % ROWS
+        mine = slice(start + rank * BATCH // world, start + (rank + 1) * BATCH // world)
+        logits = network(X[mine])
+        penalty = constraint.penalty(logits, y[mine], group[mine])
+        optimiser.zero_grad()
+        (cross_entropy(logits, y[mine]) + penalty).backward()
+        optimiser.step()
+        constraint.step()
+    return {"groups.weight": plain.state_dict()[WEIGHTS]} | {
+        f"groups.{k}": v.clone() for k, v in constraint.state_dict().items()
+    }
+
+
 def experiments(rank: int, world: int) -> dict[str, torch.Tensor]:
-    return train(rank, world) | unequal_batches(rank, world)
+    return train(rank, world) | unequal_batches(rank, world) | groups(rank, world)
 
 
 def main(rank: int, world: int, folder: Path) -> None:

@@ -94,6 +94,13 @@ def fit_statistics(folder: Path) -> rn.ReliableClassifier:
     return model.fit(X.numpy(), y.numpy())
 
 
+def fit_groups(folder: Path) -> rn.ReliableClassifier:
+    """A constraint for each of two groups, of which the ranks hold unequal parts."""
+    X, y = (part.numpy() for part in rows(1001).tensors)
+    promise = rn.Promise.by_group(0.05, by="side", common=True)
+    return classifier(promise=promise).fit(X, y, by=(X[:, 0] > 0.5).astype(int))
+
+
 def fit_dataset(folder: Path) -> rn.ReliableClassifier:
     """The last batch of 89 rows is cut into 45 and 44."""
     return classifier().fit(rows(601), **folds())
@@ -226,6 +233,7 @@ def run(name: str, folder: Path) -> dict[str, object]:
     return {
         "weights": {key: value.clone() for key, value in clf.network_.state_dict().items()},
         "multipliers": [record.multiplier for record in clf.history_.records],
+        "group_multipliers": [record.group_multiplier for record in clf.history_.records],
         "losses": [record.loss for record in clf.history_.records],
         "psi": [record.psi for record in clf.history_.records[SCHEDULE.warmup_epochs :]],
         "stopped": clf.history_.stopped,

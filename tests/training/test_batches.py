@@ -9,7 +9,7 @@ from reliablenet.errors import InvalidParameterError
 from reliablenet.training import Optimisation, Rows, Schedule, cnn5, train
 from reliablenet.training.batches import (
     AUGMENTATIONS,
-    WeightedRows,
+    AnnotatedRows,
     augment_images,
     crop,
     flip,
@@ -126,7 +126,7 @@ def test_an_unknown_augmentation(name):
 
 def test_weighted_rows_come_up_as_often_as_their_weights_say() -> None:
     weight = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0] * 20)
-    data = WeightedRows(torch.arange(100.0)[:, None], torch.zeros(100, dtype=torch.int64), weight)
+    data = AnnotatedRows(torch.arange(100.0)[:, None], torch.zeros(100, dtype=torch.int64), weight)
     generator = torch.Generator().manual_seed(0)
     counts = torch.zeros(100)
     for epoch in range(1, 41):
@@ -139,6 +139,24 @@ def test_weighted_rows_come_up_as_often_as_their_weights_say() -> None:
 
 def test_joined_rows_keep_their_weights() -> None:
     y = torch.zeros(2, dtype=torch.int64)
-    plain, heavy = Rows(torch.ones(2, 1), y), WeightedRows(torch.ones(2, 1), y, torch.ones(2) * 3)
-    assert join_rows(plain, heavy).weight is None
+    plain, heavy = Rows(torch.ones(2, 1), y), AnnotatedRows(torch.ones(2, 1), y, torch.ones(2) * 3)
+    assert join_rows(plain, heavy).weight.tolist() == [1, 1, 3, 3]
     assert torch.equal(join_rows(heavy, heavy).weight, torch.full((4,), 3.0))
+
+
+def test_joined_rows_keep_their_groups_if_both_have_some() -> None:
+    y, group = torch.zeros(2, dtype=torch.int64), torch.tensor([0, 1])
+    plain, known = Rows(torch.ones(2, 1), y), AnnotatedRows(torch.ones(2, 1), y, group=group)
+    assert join_rows(plain, known).group is None
+    joined = join_rows(known, known)
+    assert joined.group.tolist() == [0, 1, 0, 1]
+    assert joined.weight is None
+    assert joined.group_rows(3) == [2.0, 2.0, 0.0]
+
+
+def test_a_batch_brings_the_groups_of_its_rows() -> None:
+    rows = AnnotatedRows(
+        torch.arange(10.0)[:, None], torch.zeros(10, dtype=torch.int64), group=torch.arange(10)
+    )
+    for X, _, group in rows.batches(1, 4, torch.Generator()):
+        assert X[:, 0].tolist() == group.tolist()

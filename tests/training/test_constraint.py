@@ -367,3 +367,111 @@ def test_labels_of_any_integer_type_give_the_same_penalty():
 def test_logits_that_are_no_tensor_are_refused(logits):
     with pytest.raises(InvalidDataError, match="`logits` must be a Tensor"):
         JCWConstraint(alpha=0.1).penalty(logits, torch.tensor([0, 1]))
+
+
+def grouped_batch(sizes: tuple[int, ...], seed: int = 0, dtype=torch.float64):
+    """A batch whose rows of the groups are mixed, and the rows of each."""
+    logits, y = batch(sum(sizes), seed=seed, dtype=dtype)
+    group = torch.cat([torch.full((n,), number) for number, n in enumerate(sizes)])
+    order = torch.randperm(len(y), generator=torch.Generator().manual_seed(seed))
+    group = group[order]
+    return logits, y, group, [group == number for number in range(len(sizes))]
+
+
+def test_each_group_has_the_psi_penalty_and_gradient_of_a_constraint_of_its_own():
+    alphas, multipliers = (0.05, 0.1, 0.2), (0.5, 0.0, 2.0)
+    logits, y, group, members = grouped_batch((20, 5, 39))
+    together = JCWConstraint(alphas, 0.6, groups=3).double()
+    together.set_multiplier(multipliers)
+    penalty = together.penalty(logits, y, group)
+    (gradient,) = torch.autograd.grad(penalty, logits)
+    expected, gradients = 0.0, torch.zeros_like(logits)
+    for rows, alpha, multiplier in zip(members, alphas, multipliers, strict=True):
+        own = logits[rows].detach().requires_grad_()
+        alone = constraint_at(multiplier, alpha=alpha).penalty(own, y[rows])
+        expected += float(alone.detach())
+        gradients[rows] = torch.autograd.grad(alone, own)[0]
+    assert penalty.item() == pytest.approx(expected, rel=1e-6)
+    torch.testing.assert_close(gradient, gradients, rtol=1e-6, atol=1e-12)
+
+
+def test_each_multiplier_moves_as_if_its_group_were_alone():
+    alphas, rows = (0.02, 0.3), (300, 90)
+    together = JCWConstraint(alphas, 0.6, groups=2, rows=rows)
+    alone = [JCWConstraint(a, 0.6, rows=n) for a, n in zip(alphas, rows, strict=True)]
+    for number in range(12):
+        sizes = (30, 0) if number % 4 == 3 else (25, 10)  # a batch may lack a group
+        for part in range(2):  # two micro-batches before one step
+            logits, y, group, members = grouped_batch(sizes, seed=2 * number + part)
+            together.penalty(logits, y, group)
+            for one, mine in zip(alone, members, strict=True):
+                if mine.any():
+                    one.penalty(logits[mine], y[mine])
+        together.step()
+        for one, n in zip(alone, sizes, strict=True):
+            if n:
+                one.step()
+    assert together.multiplier.min() > 0
+    for name in ("multiplier", "violation_ema"):
+        expected = torch.stack([getattr(one, name) for one in alone])
+        torch.testing.assert_close(getattr(together, name), expected, rtol=1e-5, atol=1e-7)
+
+
+def test_one_group_is_the_constraint_without_groups():
+    logits, y = batch(64)
+    plain, one = (JCWConstraint(0.05, 0.6, rows=640, groups=g).double() for g in (None, 1))
+    for constraint, more in ((plain, ()), (one, (torch.zeros(64, dtype=torch.int64),))):
+        constraint.set_multiplier(1.5)
+        step = constraint.differentiate(logits, y, *more)
+        constraint.step()
+        constraint.seen = step
+    torch.testing.assert_close(plain.seen.gradient, one.seen.gradient, rtol=1e-6, atol=1e-12)
+    torch.testing.assert_close(plain.multiplier, one.multiplier[0], rtol=1e-6, atol=0)
+
+
+def test_loss_and_penalty_of_groups_come_in_one_pass():
+    logits, y, group, _ = grouped_batch((40, 24))
+    constraint = JCWConstraint(0.05, 0.6, groups=2).double()
+    constraint.set_multiplier([3.0, 0.5])
+    (plain,) = torch.autograd.grad(
+        cross_entropy(logits, y) + constraint.penalty(logits, y, group), logits
+    )
+    constraint.backward(logits, y, group)
+    torch.testing.assert_close(logits.grad, plain)
+
+
+def test_the_state_of_groups_is_saved_and_restored():
+    logits, y, group, _ = grouped_batch((40, 24))
+    first, second = (JCWConstraint(0.05, 0.6, groups=2) for _ in range(2))
+    first.penalty(logits, y, group)
+    first.step()
+    first.tighten()
+    second.load_state_dict(load(save(first.state_dict())))
+    assert set(first.state_dict()) == set(JCWConstraint().state_dict())
+    assert torch.equal(first.multiplier, second.multiplier)
+    assert first.tau == second.tau
+
+
+@pytest.mark.parametrize(
+    ("groups", "group", "message"),
+    [
+        (2, None, "because it was made with groups=2; got NoneType"),
+        (2, torch.zeros(31, dtype=torch.int64), r"shape of `y`, \(32,\)"),
+        (2, torch.zeros(32), "must hold integers"),
+        (2, torch.full((32,), 2), "indices from 0 to 1; got values from 2 to 2"),
+        (2, torch.full((32,), -1), "indices from 0 to 1; got values from -1 to -1"),
+        (None, torch.zeros(32, dtype=torch.int64), "made without groups=G"),
+    ],
+)
+def test_groups_that_do_not_fit_are_named(groups, group, message):
+    logits, y = batch()
+    with pytest.raises(InvalidDataError, match=message):
+        JCWConstraint(0.05, 0.6, groups=groups).penalty(logits, y, group)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"alpha": (0.1,)}, {"rows": [3, 4, 5]}, {"groups": 0}, {"alpha": (0.1, 1.5)}]
+)
+def test_settings_of_groups_are_checked(settings):
+    with pytest.raises(InvalidParameterError, match=f"`{next(iter(settings))}` of JCWConstraint"):
+        JCWConstraint(**{"alpha": 0.1, "groups": 2} | settings)

@@ -69,3 +69,11 @@ def test_ranks_with_unequal_batches_get_the_violation_weighted_by_rows(held):
     for name in ("unequal.multiplier", "unequal.ema"):
         assert held["alone"][name] > 0
         torch.testing.assert_close(held["first"][name], held["alone"][name], rtol=1e-6, atol=0)
+
+
+def test_groups_of_which_ranks_hold_unequal_parts_are_those_of_one_process(held):
+    first, second, alone = held["first"], held["second"], held["alone"]
+    assert alone["groups.multiplier"].min() > 0.1  # every budget binds
+    for name in ("groups.multiplier", "groups.violation_ema", "groups.weight"):
+        assert torch.equal(first[name], second[name]), name
+        torch.testing.assert_close(first[name], alone[name], rtol=1e-4, atol=1e-5)

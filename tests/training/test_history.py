@@ -57,6 +57,47 @@ def test_plain_training_needs_no_advice():
     assert History(0.05, records=[WARM_UP], chosen_epoch=1).advice() == ""
 
 
+def test_a_network_that_unlearned_what_it_knew_is_told_of_with_the_cause():
+    lost = {"at_chance": True, "accuracy": 0.5, "psi": 0.01, "multiplier": 50.0, "tau": 0.01}
+    advice = history({}, lost).advice()
+    assert "Training collapsed in epoch 3: accuracy fell from 0.800 to 0.500" in advice
+    assert "psi = 0.0100 is within alpha = 0.05" in advice
+    assert "A multiplier of 50.0 at tau = 0.01 outweighs the loss" in advice
+    assert "are those of such an epoch" in advice
+    assert "kept are of epoch 3" in history(lost, {}).advice()  # a later epoch was kept
+
+
+def test_a_collapse_that_psi_is_too_blunt_to_see_is_told_of_too():
+    lost = {"at_chance": True, "accuracy": 0.5, "inner_feasible": False, "jcw_selection": 0.0}
+    assert "the selection-fold JCW, 0.0000, is within alpha" in history({}, lost).advice()
+
+
+@pytest.mark.parametrize(
+    "change", [{"inner_feasible": False, "feasible": False}, {"at_chance": False}]
+)
+def test_without_collapse_there_is_no_word_of_it(change):
+    lost = {"at_chance": True, "accuracy": 0.5, "psi": 0.01}
+    assert "collapsed" not in history({}, lost | change).advice()
+
+
+def test_a_warm_up_that_knew_nothing_cannot_lose_it():
+    found = history({"at_chance": True})
+    found.records[0] = replace(WARM_UP, at_chance=True)
+    assert "collapsed" not in found.advice()
+
+
+def test_groups_have_columns_of_their_own_and_survive_json():
+    found = history({"group_jcw": (0.1, 0.02), "group_multiplier": (3.0, 0.0)})
+    found.groups, found.way = ["women", "men"], "both"
+    found.ways = {"both": {"worst": 0.3, "overall": 0.6}}
+    table = found.to_frame()
+    assert table["group_jcw: women"].tolist()[1:] == [0.1]
+    assert table["group_multiplier: men"].tolist()[1:] == [0.0]
+    again = History.from_json(found.to_json())
+    assert repr(again) == repr(found)
+    assert again.records[1].by_budget() == [(0.1, 3.0), (0.02, 0.0)]
+
+
 def test_a_constraint_that_never_bound_is_told_with_what_to_change():
     advice = history({"multiplier": 0.0}, {"multiplier": 0.0}).advice()
     assert advice.startswith("The constraint never bound: psi stayed within alpha = 0.05")
@@ -105,7 +146,8 @@ def test_advice_is_one_line():
 
 def test_frame_has_one_row_an_epoch_and_the_columns_of_a_record():
     frame = history({}, {"loss": 0.3}).to_frame()
-    assert list(frame.columns) == [field.name for field in fields(EpochRecord)]
+    names = [field.name for field in fields(EpochRecord)]
+    assert list(frame.columns) == [name for name in names if not name.startswith("group_")]
     assert frame["epoch"].tolist() == [1, 2, 3]
     assert frame["loss"].tolist() == [0.4, 0.4, 0.3]
 

@@ -10,7 +10,17 @@ from torch import nn
 from reliablenet.errors import InvalidParameterError
 from reliablenet.methods import ERMClassifier, load
 from reliablenet.tables import PiecewiseEncoder
-from reliablenet.training import Network, Optimisation, Rows, Schedule, cnn5, mlp, resnet18, train
+from reliablenet.training import (
+    Network,
+    Optimisation,
+    Rows,
+    Schedule,
+    cnn5,
+    mlp,
+    resnet9,
+    resnet18,
+    train,
+)
 from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.networks import BasicBlock, BatchNorm, PiecewiseLayer, tabular
 
@@ -68,7 +78,11 @@ def test_sizes_outside_their_domain_are_refused(arguments, message):
 
 
 SHAPES = [(1, 28, 28), (3, 28, 28), (3, 32, 32), (3, 17, 23), (2, 1, 1)]
-NARROW = {"cnn5": partial(cnn5, width=4), "resnet18": partial(resnet18, width=4)}
+NARROW = {
+    "cnn5": partial(cnn5, width=4),
+    "resnet9": partial(resnet9, width=4),
+    "resnet18": partial(resnet18, width=4),
+}
 
 
 def parameter_count(network):
@@ -99,6 +113,23 @@ def test_resnet18_has_the_known_number_of_parameters():
     # CIFAR-100 needs 90 more rows of the head, grey images 2 * 64 fewer 3x3 kernels
     assert parameter_count(resnet18((3, 32, 32), 100)) == 11_173_962 + 90 * 513
     assert parameter_count(resnet18((1, 28, 28), 10)) == 11_173_962 - 2 * 64 * 9
+
+
+def test_resnet9_has_nine_convolutions_in_three_stages_of_falling_size():
+    network = resnet9((3, 32, 32), 10)
+    convolutions = [m for m in network.modules() if isinstance(m, nn.Conv2d)]
+    assert len(convolutions) == 9
+    assert {m.kernel_size for m in convolutions} == {(3, 3)}
+    sizes = []
+    for module in network.body:
+        if isinstance(module, BasicBlock):
+            module.register_forward_hook(lambda _, __, out: sizes.append(tuple(out.shape[1:])))
+    network(torch.rand(1, 3, 32, 32))
+    assert sizes == [(32, 16, 16), (64, 8, 8), (128, 4, 4)]
+    kernels = [(3, 32), (32, 32), (32, 32), (32, 64), (64, 64), (64, 64)]
+    kernels += [(64, 128), (128, 128), (128, 128)]
+    expected = sum(9 * a * b + 2 * b for a, b in kernels) + 129 * 10
+    assert parameter_count(network) == expected
 
 
 def test_resnet18_has_18_layers_and_halves_the_image_three_times():
@@ -193,7 +224,7 @@ def test_a_classifier_with_cnn5_comes_back_from_its_file_with_the_same_bits(tmp_
     assert loaded.threshold_ == fitted.threshold_
 
 
-@pytest.mark.parametrize("factory", [cnn5, resnet18])
+@pytest.mark.parametrize("factory", [cnn5, resnet9, resnet18])
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

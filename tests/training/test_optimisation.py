@@ -8,10 +8,15 @@ import torch
 from torch import nn
 
 from reliablenet.errors import InvalidParameterError
+from reliablenet.risk.surrogate import M1, M2
 from reliablenet.training import Optimisation, Schedule, train
+from reliablenet.training.descent import one_cycle
 from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.kernels import ClippedAdam
+from reliablenet.training.loop import Run
+from reliablenet.training.objective import Objective
 from reliablenet.training.optimisation import WeightAverage
+from reliablenet.training.settings import Settings
 
 
 def test_the_average_is_the_sum_that_its_weights_say():
@@ -98,12 +103,51 @@ def test_decoupled_decay_is_that_of_torchs_adamw():
     torch.testing.assert_close(ours.weight, theirs.weight, rtol=1e-5, atol=1e-6)
 
 
+def test_the_learning_rate_goes_through_one_cycle_of_the_warm_up(folds, new_network):
+    rates = []
+
+    class Watched(nn.Module):
+        """Notes the learning rate of each step."""
+
+        def __init__(self):
+            super().__init__()
+            self.inner = new_network()
+
+        def forward(self, x):
+            if self.training:
+                rates.append(run[0].optimiser.learning_rate)
+            return self.inner(x)
+
+    run = []
+    how = Optimisation(learning_rate=0.2, momentum=0.9, one_cycle=True, batch_size=100)
+    settings = Settings(
+        alpha=0.05,
+        schedule=Schedule.erm(4),
+        objective=Objective(),
+        optimisation=how,
+        threshold=None,
+        aim=0.05,
+        keep="last",
+        seed=0,
+        m1=M1,
+        m2=M2,
+    )
+    run.append(Run(Watched(), *folds, settings))
+    for _ in range(4):
+        run[0].one_epoch()
+    assert rates == pytest.approx([0.2 * one_cycle(step / 24) for step in range(24)])
+
+
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
         ({"averaging": 1.0}, r"`averaging` of Optimisation must lie in \(0, 1\)"),
         ({"averaging": math.nan}, "`averaging` of Optimisation"),
         ({"decoupled": "yes"}, "`decoupled` of Optimisation must be True or False"),
+        ({"bfloat16": "yes"}, "`bfloat16` of Optimisation must be True or False"),
+        ({"momentum": 1.0}, r"`momentum` of Optimisation must lie in \(0, 1\)"),
+        ({"one_cycle": True}, "`one_cycle` of Optimisation must be False without momentum"),
+        ({"momentum": 0.9, "decoupled": True}, "`decoupled` of .* must be False with momentum"),
     ],
 )
 def test_bad_settings_are_refused(setting, message):

@@ -11,9 +11,19 @@ import torch
 
 from reliablenet.errors import InvalidParameterError
 from reliablenet.risk import psi, violation
-from reliablenet.training import AdaptiveSchedule, Optimisation, Rows, Schedule, tabular, train
+from reliablenet.training import (
+    AdaptiveSchedule,
+    EpochRecord,
+    Optimisation,
+    Rows,
+    Schedule,
+    tabular,
+    train,
+)
+from reliablenet.training.batches import AnnotatedRows
 from reliablenet.training.forward import evaluate_logits
-from reliablenet.training.schedule import steered_multiplier, training_threshold
+from reliablenet.training.schedule import training_threshold
+from reliablenet.training.steering import steered_multiplier
 
 ADAPTIVE = replace(Schedule.adaptive(), patience=3)
 FAST = Optimisation(batch_size=128, learning_rate=5e-3, averaging=0.9)
@@ -236,3 +246,109 @@ def test_the_papers_schedule_takes_its_threshold_from_the_averaged_weights(folds
     train(warm, *folds, schedule=Schedule.erm(4), keep="last", **settings)
     logits = evaluate_logits(warm, folds[1].X)
     assert history.threshold == training_threshold(logits, folds[1].y, 0.8)
+
+
+# Groups, and what a constrained epoch must be worth
+
+
+def confounded(n, seed, width=6):
+    """Rows whose surest feature misleads in one group of ten; the other is right in both, and noisy."""
+    generator = torch.Generator().manual_seed(seed)
+    y = torch.randint(2, (n,), generator=generator)
+    group = (torch.rand(n, generator=generator) < 0.1).long()
+    X = torch.randn(n, width, generator=generator)
+    X[:, 0] += 1.2 * (2 * y - 1)
+    X[:, 1] = (2 * y - 1) * (1 - 2 * group) + 0.3 * X[:, 1]
+    return AnnotatedRows(X, y, group=group)
+
+
+def with_groups(new_rows=confounded, **settings):
+    rows, selection = new_rows(1200, 0), new_rows(800, 1)
+    torch.manual_seed(3)
+    network = tabular(6, 2, width=16, members=2, dropout=0.0)
+    schedule = replace(ADAPTIVE, warmup_epochs=12, epochs_per_stage=12)
+    chosen = {"alpha": 0.1, "schedule": schedule, "optimisation": FAST, "seed": 0} | settings
+    return train(network, rows, selection, group_aims=(0.1, 0.1), **chosen), network, selection
+
+
+def test_each_group_has_a_multiplier_that_follows_its_own_jcw():
+    history, _, _ = with_groups()
+    constrained = [record for record in history.records if record.stage == 1]
+    assert constrained
+    for group in (0, 1):
+        jcws = [record.group_jcw[group] for record in constrained]
+        used = [record.group_multiplier[group] for record in constrained]
+        expected = [steered_multiplier(jcws[:epoch], 0.1) for epoch in range(len(jcws))]
+        assert used == pytest.approx([min(one, 50.0) for one in expected], rel=1e-5)
+    last = constrained[-1]
+    assert last.group_multiplier[1] > last.group_multiplier[0]  # the misled group needs it
+    assert last.multiplier == max(last.group_multiplier)
+    assert last.group_jcw[1] < constrained[0].group_jcw[1]
+
+
+@pytest.mark.parametrize("settings", [{}, {"alpha": 0.01, "aim": 0.01}, {"threshold": 0.55}])
+def test_training_never_ends_worse_than_its_warm_up(settings):
+    history, network, selection = with_groups(**settings)
+    warm = [record for record in history.records if record.stage == 0]
+    best, chosen = min(warm, key=lambda record: record.loss_selection), history.chosen()
+    if "threshold" in settings:
+        assert chosen.stage == 0 or chosen.feasible or not chosen.at_chance
+    else:
+        constrained = [r.attainable for r in history.records if r.stage > 0]
+        assert chosen.attainable == max([best.attainable, *constrained])
+    jcws = [
+        measure(network, Rows(selection.X[mask], selection.y[mask]), history.threshold)[0]
+        for mask in (selection.group == 0, selection.group == 1)
+    ]
+    assert chosen.group_jcw == pytest.approx(jcws)
+
+
+def test_nor_does_it_for_images():
+    def images(n, seed):
+        rows = confounded(n, seed, width=36)
+        return AnnotatedRows(rows.X.reshape(n, 1, 6, 6), rows.y, group=rows.group)
+
+    rows, selection = images(600, 0), images(400, 1)
+    torch.manual_seed(0)
+    network = torch.nn.Sequential(
+        torch.nn.Conv2d(1, 4, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(64, 2)
+    )
+    schedule = replace(ADAPTIVE, warmup_epochs=6, epochs_per_stage=8)
+    history = train(
+        network,
+        rows,
+        selection,
+        alpha=0.05,
+        group_aims=(0.05, 0.05),
+        schedule=schedule,
+        optimisation=FAST,
+    )
+    best = min((r for r in history.records if r.stage == 0), key=lambda r: r.loss_selection)
+    assert history.chosen().attainable >= best.attainable
+
+
+WARM = EpochRecord(
+    **dict.fromkeys(EpochRecord.__dataclass_fields__, 0.0)
+    | {"epoch": 1, "stage": 0, "jcw_selection": 0.1, "throughput": 0.5, "feasible": False}
+    | {"at_chance": False, "attainable": math.nan, "group_jcw": (), "group_multiplier": ()}
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "replaces"),
+    [
+        ({"feasible": True, "throughput": 0.3}, True),
+        ({"feasible": True, "throughput": 0.0}, False),  # it acts on nothing: it has collapsed
+        ({"jcw_selection": 0.07}, True),
+        ({"jcw_selection": 0.07, "at_chance": True}, False),
+        ({"jcw_selection": 0.2}, False),
+    ],
+)
+def test_at_a_given_threshold_a_collapsed_epoch_never_replaces_the_warm_up(change, replaces):
+    record = replace(WARM, epoch=2, stage=1, **change)
+    assert AdaptiveSchedule().is_better(record, WARM) is replaces
+
+
+def test_groups_must_be_known_to_both_folds(folds, new_network):
+    with pytest.raises(InvalidParameterError, match="the rows do not know their groups"):
+        train(new_network(), *folds, alpha=0.05, schedule=ADAPTIVE, group_aims=(0.05, 0.05))

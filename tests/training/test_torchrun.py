@@ -18,6 +18,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "distributed.py"
 TRAINED = (
     "arrays",
     "defaults",
+    "groups",
     "statistics",
     "dataset",
     "loader",
@@ -82,7 +83,7 @@ def test_both_ranks_hold_the_same_model_to_the_bit(folder, name):
     assert (max(first["multipliers"]) > 0) == (name != "defaults")
 
 
-@pytest.mark.parametrize("name", ["arrays", "dataset", "loader", "unequal_loaders"])
+@pytest.mark.parametrize("name", ["arrays", "groups", "dataset", "loader", "unequal_loaders"])
 def test_two_ranks_train_the_model_of_one_process_fed_the_same_global_batches(
     folder, alone, name, tmp_path
 ):
@@ -96,6 +97,13 @@ def test_two_ranks_train_the_model_of_one_process_fed_the_same_global_batches(
         assert together[key] == pytest.approx(one[key], rel=tolerance), key
     assert together["threshold"] == pytest.approx(one["threshold"], rel=1e-3)
     assert together["fingerprint"] == one["fingerprint"]
+
+
+def test_each_group_has_one_multiplier_on_all_ranks(folder):
+    first, second = (held["group_multipliers"] for held in held_by(folder, "groups"))
+    assert first == second
+    low, high = sorted(first[-1])
+    assert 0.0 <= low < high
 
 
 def test_rows_that_are_too_few_for_all_ranks_join_the_batch_before(folder, alone, tmp_path):

@@ -160,18 +160,6 @@ def default_times() -> str:
     )
 
 
-def untuned() -> str:
-    """Return how our default does on tables that nobody tuned it on."""
-    rows = []
-    for found in read_records("default", "untuned"):
-        ours, by_method = found["throughput"]["reliablenet"], found["throughput"]
-        best = max(by_method, key=lambda method: by_method[method])
-        cells = [f"{found['rows']:,}", f"{found['alpha']:g}", f"{ours:.3f}"]
-        cells += [f"{best} {by_method[best]:.3f}", f"{ours / by_method[best]:.3f}"]
-        rows.append([found["table"], *cells])
-    return table(["table", "rows", "alpha", "our default", "best method", "share of it"], rows)
-
-
 def _team_draws(half: str) -> pd.DataFrame:
     """Return certified throughput and AURC by table, seed and method, of one half of the tables."""
     return pd.DataFrame(
@@ -399,5 +387,4 @@ PARTS = {
     "team_costs": team_costs,
     "team_paper": team_paper,
     "team_parts": team_parts,
-    "untuned": untuned,
 }

@@ -33,6 +33,7 @@ from tools.docs import (
     promise_tables,
     quality_tables,
     speed_tables,
+    text_tables,
 )
 from tools.docs.markdown import DOCS, PART, ROOT, fill
 
@@ -45,6 +46,7 @@ PARTS = (
     | promise_tables.PARTS
     | quality_tables.PARTS
     | speed_tables.PARTS
+    | text_tables.PARTS
 )
 BLOCK = re.compile(
     r"^```(?P<language>\w+)(?P<options>[^\n`]*)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE

@@ -77,13 +77,18 @@ def serving() -> str:
     rows = [
         [
             f"single rows, {one['clients']} at once",
-            f"{one['ratio_to_padded']:.2f} of a bare route with the same pass of the network",
+            f"{one['ratio_to_padded']:.2f} of a bare route with the same padded pass of the network, "
+            f"{one['ratio_to_plain']:.2f} of one with a plain pass",
             f"{one['ours_p50_ms']:,.0f} ms, {one['ours_p99_ms']:,.0f} ms",
             f"{one['log_share_of_work']:.0%}",
         ]
         for one in found
         if one["what"] == "single rows"
     ]
+    alone = next(one for one in found if one.get("clients") == 1)
+    share = alone["padded_rate"] / alone["plain_rate"]
+    bare = f"{share:.2f} with the padded pass of what it is with a plain one"
+    rows.insert(1, ["the bare route itself, 1 at once", bare, "", ""])
     rows += [
         [one["what"], f"{one['ratio_to_decide']:.2f} of `decide` in Python", "", ""]
         for one in found
@@ -103,7 +108,23 @@ def profile_cost() -> str:
     return record_table(columns, read_records("speed", "profile"), ("rows",))
 
 
+def graphs() -> str:
+    """Return how graphs of ONNX agree with their models."""
+    columns = {
+        "table": lambda r: str(r["dataset"]),
+        "certification rows": lambda r: f"{r['rows']:,}",
+        "acted on": lambda r: f"{r['acted_on']:,}",
+        "another label": lambda r: str(r["other_label"]),
+        "another accepted": lambda r: str(r["other_accepted"]),
+        "confidence differs by at most": lambda r: f"{r['gap']:.0e}",
+        "size": lambda r: f"{r['bytes'] / 1e6:.1f} MB",
+    }
+    records = [one for one in read_records("speed", "graphs") if one["what"] == "equality"]
+    return record_table(columns, records, ("table",))
+
+
 PARTS = {
+    "graphs": graphs,
     "profile_cost": profile_cost,
     "serving": serving,
     "certified_file": certified_file,

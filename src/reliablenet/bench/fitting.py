@@ -35,8 +35,10 @@ from reliablenet.methods.ledger import closed
 from reliablenet.tables import Fold, TabularEncoder
 from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.networks import tabular
+from reliablenet.training.optimisation import Optimisation
 from reliablenet.training.schedule import AdaptiveSchedule, Schedule, training_threshold
 
+ALONE = ("network",)  # a study of networks has no other members
 PARTS = ("encoding", "ensemble", "average", "folds")  # of our default for tables
 AUGMENT = {"coloured_mnist": "crops", "cifar10": "flips+crops"}  # a mirrored digit is none
 
@@ -85,8 +87,11 @@ def fit_reliablenet(plan: Plan, dataset: Dataset, seed: int, rho: float) -> Fitt
         epochs_per_stage=plan.epochs_per_stage,
         max_stages=plan.max_stages,
         above_floor=False,  # the stopping rule as the paper writes it
+        dual_rate=plan.dual_rate,
     )
-    model = ReliableClassifier(**_shared(plan, seed, rho), **_network(plan), schedule=schedule)
+    model = ReliableClassifier(
+        **_shared(plan, seed, rho), **_network(plan), members=ALONE, schedule=schedule
+    )
     snapshots = Snapshots(plan.warmup_epochs)
     model.set_callbacks(snapshots)
     fit_on(model, dataset)
@@ -124,13 +129,13 @@ def fit_boosting(
 def fit_tabular(
     plan: Plan, dataset: Dataset, seed: int, rho: float, *, constrained: bool = False
 ) -> Fitted:
-    """Fit our default for tables; constrained, for the paper's eps* as a fixed threshold."""
+    """Fit the network of our default for tables; constrained, for the paper's eps* as a fixed threshold."""
     settings = _shared(plan, seed, rho)
     warm = ERMClassifier(**settings, **_network(plan), epochs=plan.warmup_epochs)
     fit_on(warm, dataset)
     eps = _find_eps(warm, dataset.folds.selection)
     schedule = adaptive_schedule(plan)
-    model = ReliableClassifier(**settings, network="tabular", schedule=schedule)
+    model = ReliableClassifier(**settings, members=ALONE, network="tabular", schedule=schedule)
     if constrained:
         model.set_params(threshold=eps)
     fit_on(model, dataset)
@@ -138,9 +143,10 @@ def fit_tabular(
 
 
 def fit_ablated(plan: Plan, dataset: Dataset, seed: int, rho: float, *, without: str) -> Fitted:
-    """Fit our default for tables without one of its parts."""
+    """Fit the network of our default for tables without one of its parts."""
     model = AblatedClassifier(
         **_shared(plan, seed, rho),
+        members=ALONE,
         network="tabular",
         schedule=adaptive_schedule(plan),
         without=without,
@@ -186,7 +192,7 @@ def fit_on(model: SelectiveClassifier, dataset: Dataset, *, join: bool = False) 
 
 def adaptive_schedule(plan: Plan) -> AdaptiveSchedule:
     """Return our own schedule, with no phase longer than the training of ERM."""
-    full = Schedule.adaptive()
+    full = ARCHITECTURES[plan.network].schedule
     return replace(
         full,
         warmup_epochs=min(full.warmup_epochs, plan.epochs),
@@ -281,7 +287,10 @@ def _shared(plan: Plan, seed: int, rho: float) -> dict[str, Any]:
 
 def _network(plan: Plan) -> dict[str, Any]:
     width = {} if plan.width is None else {"width": plan.width}
-    return {"network": partial(ARCHITECTURES[plan.network].factory, **width)}
+    factory = partial(ARCHITECTURES[plan.network].factory, **width)
+    if not plan.bfloat16:
+        return {"network": factory}
+    return {"network": Architecture(factory, optimisation=Optimisation(bfloat16=True))}
 
 
 def _with_weights(model: Any, weights: dict[str, Tensor]) -> Any:

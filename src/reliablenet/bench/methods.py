@@ -32,8 +32,8 @@ from reliablenet.bench.profiles import KINDS, Plan
 from reliablenet.bench.store import settings_hash
 from reliablenet.datasets import Dataset
 from reliablenet.methods import ConformalRiskControl, TemperatureScaling
+from reliablenet.methods.architectures import ARCHITECTURES
 from reliablenet.methods.wrapping import WrappingClassifier
-from reliablenet.training.optimisation import Optimisation
 
 NAME = re.compile(r"\w[\w@+.-]*")  # a folder has it, on any system
 GEOMETRY = "geometry"  # a run that is no method: what the figures of Synthetic Band show
@@ -193,15 +193,21 @@ def paper_methods() -> tuple[str, ...]:
     return tuple(method.name for method in METHODS.values() if method.in_paper)
 
 
-def _our_settings(optimisation: Callable[[], Optimisation], plan: Plan) -> dict[str, Any]:
+def _our_settings(plan: Plan, network: str | None = None) -> dict[str, Any]:
+    """Return our own settings, for the network of a plan unless another is named.
+
+    Settings of the optimiser that came later are left out while they do nothing: hashes of records depend
+    on it.
+    """
+    optimisation = asdict(ARCHITECTURES[network or plan.network].optimisation)
+    later = ("momentum", "one_cycle", "bfloat16")
     return {
-        "optimisation": asdict(optimisation()),
+        "optimisation": {k: v for k, v in optimisation.items() if v or k not in later},
         "schedule": asdict(adaptive_schedule(plan)),
     }
 
 
-_FOR_TABLES = partial(_our_settings, Optimisation.tabular)
-_FOR_IMAGES = partial(_our_settings, Optimisation.images)
+_FOR_TABLES = partial(_our_settings, network="tabular")
 _ERM = Training("erm", fit_erm)
 _SELECTIVENET = Training("selectivenet", fit_selectivenet)
 _DEEP_GAMBLERS = Training("deep_gamblers", fit_deep_gamblers)
@@ -212,9 +218,9 @@ _TABULAR = Training("tabular", fit_tabular, "table", _FOR_TABLES)
 _CONSTRAINED = Training(
     "tabular_constrained", partial(fit_tabular, constrained=True), "table", _FOR_TABLES
 )
-_IMAGES = Training("images", fit_images, "images", _FOR_IMAGES)
+_IMAGES = Training("images", fit_images, "images", _our_settings)
 _AUGMENTED = Training(
-    "images_augmented", partial(fit_images, augmented=True), "images", _FOR_IMAGES
+    "images_augmented", partial(fit_images, augmented=True), "images", _our_settings
 )
 
 for _method in (

@@ -15,6 +15,7 @@ from reliablenet.cli.data import data
 from reliablenet.cli.demo import demo
 from reliablenet.cli.doctor import doctor
 from reliablenet.cli.drift import drift
+from reliablenet.cli.export import export
 from reliablenet.cli.inspect import inspect
 from reliablenet.cli.monitor import monitor
 from reliablenet.cli.plan import plan
@@ -35,7 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 COMMANDS = (
-    *(demo, train, predict, certify, compare, inspect, report, plan),
+    *(demo, train, predict, certify, compare, inspect, report, plan, export),
     *(serve, monitor, drift, recertify, keygen, sign, verify, doctor),
 )
 for command in COMMANDS:

@@ -35,12 +35,15 @@ def contents_of(model: Any, path: Path) -> dict[str, Any]:
             "name": network.network if isinstance(network.network, str) else "your own",
             "inputs": list(network.input_shape_),
             "weights": sum(weight.numel() for weight in network.network_.parameters()),
+            "team": team_shares(network),
         },
         "features": None
         if encoder is None
         else {
             "numbers": encoder.numbers_,
             "categories": encoder.categories_,
+            "dates": encoder.dates_,
+            "texts": encoder.texts_,
             "left_out": dict(zip(encoder.dropped_, encoder.reasons_, strict=True)),
         },
         "profile": None if model.profile_ is None else model.profile_.to_dict(),
@@ -63,6 +66,12 @@ def contents_of(model: Any, path: Path) -> dict[str, Any]:
     }
 
 
+def team_shares(network: Any) -> dict[str, float] | None:
+    """Return the weight of the network and of each that answers beside it; None if nobody does."""
+    team = getattr(network, "team_", None)
+    return None if team is None else dict(zip(("network", *team.names), team.weights, strict=True))
+
+
 def lines_of(model: Any, contents: dict[str, Any]) -> dict[str, str]:
     """Return the contents as lines for a reader."""
     made = model.certificate_.provenance
@@ -76,9 +85,12 @@ def lines_of(model: Any, contents: dict[str, Any]) -> dict[str, str]:
         network = contents["network"]
         inputs = "x".join(map(str, network["inputs"]))
         lines["network"] = f"{network['name']}, {inputs} inputs, {network['weights']:,} weights"
+        if network["team"]:
+            shares = [f"{name} {share:.2f}" for name, share in network["team"].items()]
+            lines["answers by"] = ", ".join(shares)
     if contents["features"]:
         features = contents["features"]
-        for kind in ("numbers", "categories"):
+        for kind in ("numbers", "categories", "dates", "texts"):
             if features[kind]:
                 lines[kind] = f"{len(features[kind])}: {_listed(features[kind])}"
         for name, reason in features["left_out"].items():

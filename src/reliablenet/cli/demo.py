@@ -1,4 +1,4 @@
-"""`reliablenet demo`: two datasets, ten methods, certificates, a saved model put to use."""
+"""`reliablenet demo`: two datasets, all methods, certificates, a saved model put to use."""
 
 from __future__ import annotations
 

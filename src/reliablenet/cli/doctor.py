@@ -12,7 +12,7 @@ from reliablenet.cli import options
 
 PACKAGES = (
     *("numpy", "scipy", "scikit-learn", "torch", "pandas", "safetensors", "skops", "typer", "rich"),
-    *("pyarrow", "zstandard", "matplotlib", "jinja2", "distributed"),
+    *("pyarrow", "zstandard", "matplotlib", "jinja2", "distributed", "onnxruntime"),
 )
 
 

@@ -31,6 +31,10 @@ class LabelledTable:
         Columns whose values make the groups of a promise.
     drop : tuple of str
         Columns that are no features.
+    weight : str
+        Column that says how much each row counts in training; "" if all count alike.
+    text, date : tuple of str
+        Columns to read as free text and as dates.
     """
 
     frame: pd.DataFrame
@@ -39,16 +43,24 @@ class LabelledTable:
     group: str
     by: tuple[str, ...]
     drop: tuple[str, ...]
+    weight: str = ""
+    text: tuple[str, ...] = ()
+    date: tuple[str, ...] = ()
 
     def take(self, *, numbers: bool = False) -> tuple[pd.DataFrame, NDArray[Any]]:
         """Return features and labels, or the numbers to predict."""
-        idle = [*self.drop, *filter(None, [self.group])]
+        idle = [*self.drop, *filter(None, [self.group, self.weight])]
         return take_target(self.frame, self.target, idle, name=self.name, numbers=numbers)
 
     @property
     def groups(self) -> pd.Series[Any] | None:
         """Whose row each is, if rows belong together."""
         return self.frame[self.group] if self.group else None
+
+    @property
+    def weights(self) -> dict[str, pd.Series[Any]]:
+        """What `fit` is to be told of how much rows count."""
+        return {"sample_weight": self.frame[self.weight]} if self.weight else {}
 
 
 def read_labelled(
@@ -58,21 +70,30 @@ def read_labelled(
     group: str = "",
     by: str = "",
     drop: str = "",
+    weight: str = "",
     categorical: str = "",
+    text: str = "",
+    date: str = "",
     header: bool = True,
 ) -> LabelledTable:
     """Read a table and find the columns that are meant, whatever the case they were typed in."""
     with local_file(data, header=header) as file:
         present = column_names(file)
-        frame = read_table(file, text=find_columns(options.names(categorical), present, file.name))
+        kinds = [
+            find_columns(options.names(named), present, file.name)
+            for named in (categorical, text, date)
+        ]
+        frame = read_table(file, text=[name for names in kinds for name in names])
         present = frame.columns.tolist()  # of JSON lines, later ones may have more fields
-        asked = [target, *filter(None, [group])]
-        found, *grouped = find_columns(asked, present, file.name)
+        asked = {"target": target, "group": group, "weight": weight}
+        found = iter(find_columns(list(filter(None, asked.values())), present, file.name))
+        meant = {name: next(found) if given else "" for name, given in asked.items()}
         return LabelledTable(
             frame,
             file.name,
-            target=found,
-            group=grouped[0] if grouped else "",
+            **meant,
             by=tuple(find_columns(options.names(by), present, file.name)),
             drop=tuple(find_columns(options.names(drop), present, file.name)),
+            text=tuple(kinds[1]),
+            date=tuple(kinds[2]),
         )

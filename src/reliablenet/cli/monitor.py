@@ -12,6 +12,7 @@ from reliablenet.cli.running import ALARM
 
 if TYPE_CHECKING:
     from reliablenet.monitor import Monitor
+    from reliablenet.monitor.score_stream import ScoreStream
 
 URL = "postgresql://"
 
@@ -77,23 +78,30 @@ def monitor(
 
     if bool(label) != bool(truth):
         raise typer.BadParameter("--label and --truth belong together; give both or neither.")
+    source: ScoreStream | None = None
     if place.startswith(URL) or _is_sqlite(Path(place)):
         if audit is not None or group or label:
             raise typer.BadParameter("a decision log knows its columns and its audits by itself.")
-        found = _watch_log(place, alpha, level, out)
+        found, source = _watch_log(place, alpha, level, out)
     elif out is not None:
         raise typer.BadParameter("--out draws the page of a decision log; this is a table.")
     else:
         found = _watch_file(place, alpha, level, audit, accepted, wrong, label, truth, group)
     if as_json:
-        show_json(found.to_dict())
+        told = {} if source is None else {"source": source.to_dict()}
+        show_json(found.to_dict() | told)
     else:
-        show(str(found), _lines(found))
+        lines = _lines(found)
+        if source is not None:
+            lines["source"] = f"{source} Evidence {source.e_value:.3g} of {1 / source.level:.3g}."
+        show(str(found), lines)
     if found.alarm:
         raise typer.Exit(ALARM)
 
 
-def _watch_log(place: str, alpha: float | None, level: float, out: Path | None) -> Monitor:
+def _watch_log(
+    place: str, alpha: float | None, level: float, out: Path | None
+) -> tuple[Monitor, ScoreStream | None]:
     from reliablenet.errors import InvalidDataError
     from reliablenet.monitor.log import DecisionLog
     from reliablenet.monitor.watched import watch
@@ -107,7 +115,7 @@ def _watch_log(place: str, alpha: float | None, level: float, out: Path | None) 
             write_page(monitor_page(log, level=level, watched=watched), out)
     if watched.monitor is None:
         raise InvalidDataError(watched.why_not)
-    return watched.monitor
+    return watched.monitor, watched.source
 
 
 def _watch_file(

@@ -135,6 +135,20 @@ Categorical = Annotated[
         help="Columns of numbers that name kinds, such as postcodes, separated by commas."
     ),
 ]
+Text = Annotated[
+    str,
+    typer.Option(
+        help="Columns to read as free text, separated by commas, beside those that look like it."
+    ),
+]
+NoText = Annotated[bool, typer.Option("--no-text", help="Leave free text out.")]
+Date = Annotated[
+    str,
+    typer.Option(
+        help="Columns to read as dates, separated by commas, beside those that look like it."
+    ),
+]
+NoDate = Annotated[bool, typer.Option("--no-date", help="Leave dates out.")]
 Drop = Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")]
 Group = Annotated[
     str,

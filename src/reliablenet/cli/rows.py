@@ -78,7 +78,9 @@ def feature_batches(
         )
     else:
         wanted = [name for name in names if name in present or name not in idle]
-    texts = {*also, *([] if encoder is None else encoder.categories_), *idle.intersection(by)}
+    texts = {*also, *idle.intersection(by)}
+    if encoder is not None:
+        texts |= {*encoder.categories_, *encoder.texts_, *encoder.dates_}
     texts -= set(wanted if names is None else ())
     empty = True
     for frame in read_batches(path, list(dict.fromkeys([*wanted, *also])), text=texts):

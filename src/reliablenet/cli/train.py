@@ -32,10 +32,33 @@ def train(
             help="The network: tabular, or mlp (that of the paper).",
         ),
     ] = "tabular",
+    members: Annotated[
+        str,
+        typer.Option(
+            envvar="RELIABLENET_MEMBERS",
+            help="Who answers: auto, or network, boosting and forest, separated by commas; network alone "
+            "for no trees.",
+        ),
+    ] = "auto",
     tolerance: options.Tolerance = "",
     drop: options.Drop = "",
     categorical: options.Categorical = "",
+    text: options.Text = "",
+    no_text: options.NoText = False,
+    date: options.Date = "",
+    no_date: options.NoDate = False,
     no_header: options.NoHeader = False,
+    weight: Annotated[
+        str,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column that says how much each row counts in training; the certificate counts every row "
+            "once.",
+        ),
+    ] = "",
+    balanced: Annotated[
+        bool, typer.Option("--balanced", help="Let every class count alike in training.")
+    ] = False,
     group: options.Group = "",
     promise: promises.Names = None,
     by: promises.By = "",
@@ -58,6 +81,9 @@ def train(
     Example: reliablenet train loans.csv --target default --by region --out model.rnet
     Example: reliablenet train flats.csv --target price --tolerance 10% --out model.rnet
     """
+    for named, left_out, option in ((text, no_text, "text"), (date, no_date, "date")):
+        if named and left_out:
+            raise typer.BadParameter(f"--{option} and --no-{option} exclude each other: give one.")
     import numpy as np
 
     import reliablenet as rn
@@ -74,13 +100,18 @@ def train(
     )
     from reliablenet.tables.target import promised_groups
 
+    if tolerance and (balanced or members != "auto"):
+        raise typer.BadParameter("--members and --balanced are for classes, not for --tolerance.")
     table = read_labelled(
         data,
         target,
         group=group,
         by=by,
         drop=drop,
+        weight=weight,
         categorical=categorical,
+        text=text,
+        date=date,
         header=not no_header,
     )
     features, labels = table.take(numbers=bool(tolerance))
@@ -92,14 +123,18 @@ def train(
         classes = [] if tolerance else np.unique(labels).tolist()
         promised = promises.spell_labels(promised, classes, groups_by)
         promises.note_small_groups(promised, groups_by, rho)
+    who = members if members == "auto" else tuple(options.names(members))
     rule = threshold if threshold in ("certified", "selection") else float(threshold)
     settings: dict[str, Any] = {"promise": promised, "network": network, "random_state": seed}
+    of_classes: dict[str, Any] = {"members": who, "class_weight": "balanced" if balanced else None}
+    settings["text"] = None if no_text else table.text or "auto"
+    settings["dates"] = None if no_date else table.date or "auto"
     model = (
         rn.ReliableRegressor(tolerance, alpha, rho, rule, **settings)
         if tolerance
-        else rn.ReliableClassifier(alpha, rho, rule, **settings)
+        else rn.ReliableClassifier(alpha, rho, rule, **settings, **of_classes)
     )
-    model.fit(features, labels, groups=table.groups, by=groups_by or None)
+    model.fit(features, labels, groups=table.groups, by=groups_by or None, **table.weights)
     model.save(out)
     found, acts = model.certificate_, model.threshold_ < float("inf")
     borne = model.breakdown_

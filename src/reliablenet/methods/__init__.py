@@ -17,6 +17,7 @@ from reliablenet.methods.posthoc import (
 from reliablenet.methods.regressor import ReliableRegressor, SelectiveRegressor
 from reliablenet.methods.reliable import ReliableClassifier
 from reliablenet.methods.selectivenet import SelectiveNetClassifier
+from reliablenet.methods.tuned import TunedClassifier
 from reliablenet.modelfile import load
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "SelectiveNetClassifier",
     "SelectiveRegressor",
     "TemperatureScaling",
+    "TunedClassifier",
     "compare",
     "default_methods",
     "load",

@@ -14,8 +14,9 @@ from reliablenet.errors import InvalidDataError
 from reliablenet.tables.piecewise import PiecewiseEncoder
 from reliablenet.tables.tabular import TabularEncoder
 from reliablenet.training.forward import evaluate_logits
-from reliablenet.training.networks import PiecewiseLayer, cnn5, mlp, resnet18, tabular
+from reliablenet.training.networks import PiecewiseLayer, cnn5, mlp, resnet9, resnet18, tabular
 from reliablenet.training.optimisation import Optimisation
+from reliablenet.training.schedule import AdaptiveSchedule
 
 NetworkFactory = Callable[[Any, int], nn.Module]
 
@@ -30,24 +31,35 @@ class Architecture:
     encoder : type
         `TabularEncoder`, or one with its interface.
     optimisation : Optimisation
+    schedule : AdaptiveSchedule
+        What "adaptive" stands for with this network.
     """
 
     factory: NetworkFactory
     encoder: type[TabularEncoder] = TabularEncoder
     optimisation: Optimisation = field(default_factory=Optimisation)
+    schedule: AdaptiveSchedule = field(default_factory=AdaptiveSchedule)
 
 
 ARCHITECTURES = {
     "cnn5": Architecture(cnn5, optimisation=Optimisation.images()),
     "mlp": Architecture(mlp),
     "resnet18": Architecture(resnet18, optimisation=Optimisation.images()),
+    "resnet9": Architecture(
+        resnet9,
+        optimisation=Optimisation.fast_images(),
+        # The loss falls at the end of a cycle of the learning rate, so that no warm-up may end before.
+        schedule=AdaptiveSchedule(warmup_epochs=20, epochs_per_stage=20, patience=20),
+    ),
     "tabular": Architecture(tabular, PiecewiseEncoder, Optimisation.tabular()),
 }
 FOR_TABLES = ("mlp", "tabular")
 
 
-def find_architecture(network: str | NetworkFactory, owner: str) -> Architecture:
+def find_architecture(network: str | NetworkFactory | Architecture, owner: str) -> Architecture:
     """Return the architecture of a name, or the one around a factory of the user's own."""
+    if isinstance(network, Architecture):  # the studies' own, with settings that no name has
+        return network
     if isinstance(network, str) and network in ARCHITECTURES:
         return ARCHITECTURES[network]
     if not callable(network):
@@ -68,8 +80,8 @@ def check_inputs(network: str | NetworkFactory, shape: Sequence[int], owner: str
             owner,
             f"take inputs of shape {tuple(shape)}",
             network,
-            'Use "cnn5" or "resnet18" for images of shape (channels, height, width), or a function '
-            "of your own.",
+            'Use "resnet9", "cnn5" or "resnet18" for images of shape (channels, height, width), or a '
+            "function of your own.",
         )
 
 

@@ -11,8 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,38 +21,49 @@ from sklearn.utils import check_random_state
 
 from reliablenet._checks import check_fraction, parameter_error
 from reliablenet.certificate import Certificate, Promise, RuleCertificate, jcw_threshold
-from reliablenet.errors import InvalidDataError
 from reliablenet.methods.decisions import DecidingMixin
+from reliablenet.methods.exporting import ExportingMixin
 from reliablenet.methods.held_out import Evidence, HeldOut, warn_of_verdict
 from reliablenet.methods.inputs import (
     FitFolds,
     check_labels,
     check_pair,
     check_rows,
+    check_weights,
     given_parts,
     make_folds,
     warn_of_copies,
     warn_of_pipeline,
 )
-from reliablenet.methods.layers import find_source, layers
-from reliablenet.methods.ledger import count_uses
+from reliablenet.methods.layers import find_source
 from reliablenet.methods.promised import (
     Columns,
     check_setting,
-    fold_columns,
+    columns_by_fold,
     group_columns,
     learns_rule,
 )
-from reliablenet.methods.seen import SeenRows, check_fresh, fingerprint, model_hashes, see_folds
+from reliablenet.methods.seen import check_fresh, fingerprint, model_hashes, see_folds
+from reliablenet.methods.stored import StoredMixin
 from reliablenet.methods.targets import LABELS, Target, find_classes
-from reliablenet.metrics import Breakdown
 from reliablenet.metrics.cells import learn_cuts
-from reliablenet.modelfile import save_layers
 from reliablenet.tables.fold_sizes import fold_counts
 from reliablenet.tables.folds import Fold
 
 
-class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC):
+class RowWeighting(TypedDict, total=False):
+    """How much rows count in training.
+
+    A parameter of its own in the signature of `fit` would have scikit-learn check that a weight of two
+    equals a row given twice. No certified method can keep that: a certificate counts every row once.
+    """
+
+    sample_weight: Any
+
+
+class SelectiveEstimator(
+    DecidingMixin, StoredMixin, ExportingMixin, CallbackSupportMixin, BaseEstimator, ABC
+):
     """Base of every act-or-defer estimator.
 
     Attributes
@@ -91,6 +101,11 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
     # How far `fit` came: "settings", "folds", "training" or "certification". A failure while folds are
     # read or the certification fold is open may depend on that fold, which `compare` must know.
     _reached: str = "settings"
+    # Groups of the rows that are trained and chosen on, while `fit` runs, where a promise speaks of some.
+    _learned_by: tuple[Columns | None, Columns | None] = (None, None)
+
+    # What scikit-learn's metadata routing cannot read from the signature of `fit`.
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
 
     promise: Promise | None = None  # a setting of the methods that can keep one
     threshold: str | float
@@ -113,6 +128,7 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
         certification: Any = None,
         groups: Any = None,
         by: Any = None,
+        **weights: Unpack[RowWeighting],
     ) -> Self:
         """Fit, choose the rule, and certify it.
 
@@ -132,6 +148,9 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
             is then about a random row of a random new group.
         by : array-like of shape (n,), or mapping or data frame of columns, optional
             Group of each row, where the promise speaks of groups; by default the column of X.
+        sample_weight : array-like of shape (n,), optional
+            How much each row counts in training and in what is chosen there. Threshold and certificate
+            count every row once: they are about the rows that will come.
 
         Returns
         -------
@@ -139,30 +158,27 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
         """
         self._reached = "settings"
         rows, labels = self._check_table(X, y)
+        weight = check_weights(len(labels), **weights)
         table_by = group_columns(self.promise, X, by, "fit", missing=False)
         random = self._random()
 
         self._reached = "folds"
-        cut = make_folds(self, rows, labels, selection, certification, groups, random)
+        cut = make_folds(self, rows, labels, weight, selection, certification, groups, random)
         folds = cut.folds
         check_fresh(self._fitted_before(), folds)
         if certification is None:
             warn_of_pipeline(self)
         self._target.warn_of_folds(self, folds)
         warn_of_copies(folds, self._budget)
-        held_by = fold_columns(
-            self.promise, table_by, cut.numbers, folds.certification.X, "the certification fold"
-        )
-        # a path may be learned without groups: it is only worth less
-        chosen_by = fold_columns(
-            self.promise, table_by, cut.selected, folds.selection.X, "selection", needed=False
-        )
+        held_by, chosen_by, trained_by = columns_by_fold(self.promise, table_by, cut)
         self.fingerprint_ = fingerprint(X, y, *given_parts(selection, certification))
 
         keep = self._needs_selection() or self._shares_selection
         seed = int(random.randint(2**31 - 1))
         self._reached = "training"
+        self._learned_by = trained_by, chosen_by
         self._fit_folds(folds.train, folds.selection, seed, keep_selection=keep)
+        self._learned_by = (None, None)
         self.source_ = find_source(self, folds)
         self._fix_rule(cut, self.fingerprint_ if certification is None else "", held_by, chosen_by)
         return self
@@ -232,12 +248,13 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
         The certification fold stays with the wrapping method; alone, this one defers every row.
         """
         X, labels = self._check_table(train.X, train.y, classes)
-        rows = Fold(X, self._target.encode(self, labels, "fit"))
+        rows = Fold(X, self._target.encode(self, labels, "fit"), train.weight)
         chosen = selection  # there is none where nothing is chosen on it
         if len(selection):
-            chosen = self._check_fold(selection, "selection")
+            chosen = replace(self._check_fold(selection, "selection"), weight=selection.weight)
         keep = keep_selection or self._needs_selection()
         seed = int(self._random().randint(2**31 - 1))
+        self._learned_by = (None, None)  # the promise is that of the method around this one
         self._fit_folds(rows, chosen, seed, keep_selection=keep)
         self.selection_threshold_, self.threshold_ = math.nan, math.inf
         return self
@@ -321,58 +338,6 @@ class SelectiveEstimator(DecidingMixin, CallbackSupportMixin, BaseEstimator, ABC
         """Return where the draws of a fit come from."""
         random: np.random.RandomState = check_random_state(self.random_state)
         return random
-
-    # What a file holds of it.
-
-    def save(self, path: str | Path) -> Path:
-        """Write the fitted model to a file that `reliablenet.load` reads; no pickle in it."""
-        return save_layers(layers(self), path)
-
-    def _learned(self) -> dict[str, Any]:
-        names = getattr(self, "feature_names_in_", None)
-        return {
-            **self._target.learned(self),
-            "n_features": getattr(self, "n_features_in_", None),
-            "feature_names": None if names is None else [str(name) for name in names],
-            "selection_threshold": str(self.selection_threshold_),  # may be inf, which JSON lacks
-            "breakdown": None if self._fold_breakdown is None else self._fold_breakdown.to_dict(),
-            "temperature": None,  # of a rule that has none; the format wants an entry
-        }
-
-    def _relearn(self, learned: dict[str, Any]) -> None:
-        self._target.relearn(self, learned)
-        if learned["n_features"] is not None:
-            self.n_features_in_ = learned["n_features"]
-        if learned["feature_names"] is not None:
-            self.feature_names_in_ = np.array(learned["feature_names"], dtype=object)
-        if learned.get("breakdown") is not None:  # files of 0.1 have none
-            self._fold_breakdown = Breakdown.from_dict(learned["breakdown"])
-        self.selection_threshold_ = float(learned["selection_threshold"])
-        self.threshold_ = math.inf
-
-    def _beside(self) -> Any:
-        """Return what was learned beside a scikit-learn estimator inside: nothing."""
-
-    def _restore_beside(self, learned: Any) -> None:
-        raise InvalidDataError(
-            f"{type(self).__name__} learns nothing beside what it wraps; got {type(learned).__name__}."
-        )
-
-    def _restore_proof(
-        self, certificate: Certificate | RuleCertificate, evidence: bytes, seen: bytes | None
-    ) -> None:
-        promised = certificate.promise if isinstance(certificate, RuleCertificate) else None
-        if promised != self.promise:
-            raise InvalidDataError(
-                f"The certificate is about another promise ({promised}) than the model's "
-                f"({self.promise})."
-            )
-        self._adopt(certificate)
-        self.evidence_ = self._target.read_evidence(self, evidence, certificate)
-        self.seen_ = None if seen is None else SeenRows.from_bytes(seen)
-        if self.seen_ is not None and certificate.provenance is not None:
-            # the file's certificate counts among those of this process
-            count_uses(self.seen_.certified, certificate.provenance.model)
 
 
 class SelectiveClassifier(ClassifierMixin, SelectiveEstimator):

@@ -10,11 +10,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from sklearn.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestRegressor,
-)
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import BayesianRidge
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import check_random_state
@@ -53,21 +49,22 @@ from reliablenet.methods.shared_fits import (
     prepare,
     put_together,
 )
-from reliablenet.methods.tolerance import Tolerance
+from reliablenet.methods.tuned import tuned_rivals
 from reliablenet.tables.folds import Folds, cut_folds
 from reliablenet.tables.tabular import TabularEncoder
+from reliablenet.tables.tolerance import Tolerance
 
 
 def default_methods() -> dict[str, SelectiveClassifier]:
     """Return the methods that `compare` runs if none are named; one ERM serves three of them."""
     erm = ERMClassifier()
-    boosting = make_pipeline(TabularEncoder(), HistGradientBoostingClassifier())
     return {
         "reliablenet": ReliableClassifier(),
+        "reliablenet_network": ReliableClassifier(members=("network",)),
         "reliablenet_paper": ReliableClassifier(network="mlp", schedule="paper"),
         "erm": erm,
         "erm_early_stopped": ERMClassifier(checkpoint="selection"),
-        "boosting": CertifiedThreshold(boosting),
+        **tuned_rivals(),
         "selectivenet": SelectiveNetClassifier(),
         "deep_gamblers": DeepGamblersClassifier(),
         "temperature": TemperatureScaling(erm),

@@ -72,7 +72,7 @@ class DeepGamblersClassifier(AbstainingClassifier):
     epochs : int
     checkpoint : {"last", "selection"}
         Keep the weights of the last epoch, or those with the lowest selection-fold loss.
-    batch_size, learning_rate, weight_decay, clip_norm, promise, augment, fold_sizes, device,
+    batch_size, learning_rate, weight_decay, clip_norm, promise, augment, text, dates, embedding, fold_sizes, device,
     checkpoint_file, verbose
         As for `ReliableClassifier`.
     random_state : int, RandomState or None

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reliablenet.errors import InvalidDataError
-from reliablenet.methods.tolerance import Margin, Values
+from reliablenet.tables.tolerance import Margin, Values
 
 POINTS = 256  # at which the distribution of y is kept
 CHUNK = 2**20  # weights in memory at once
@@ -37,7 +37,7 @@ class ValueBins:
     --------
     >>> import numpy as np
     >>> from reliablenet.methods.distribution import ValueBins
-    >>> from reliablenet.methods.tolerance import Margin
+    >>> from reliablenet.tables.tolerance import Margin
     >>> bins = ValueBins.of(np.array([1.0, 2.0, 3.0, 40.0, 40.0, 40.0]), 3)
     >>> bins.bins.tolist(), bins.places(np.array([0.0, 2.0, 41.0])).tolist()
     ([0, 0, 1, 2], [0, 0, 2])

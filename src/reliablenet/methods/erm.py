@@ -26,7 +26,7 @@ class ERMClassifier(NeuralClassifier):
     checkpoint : {"last", "selection"}
         Keep the weights of the last epoch, as the paper does, or those with the lowest
         selection-fold loss (early stopping), which is the stronger baseline.
-    batch_size, learning_rate, weight_decay, clip_norm, promise, augment, fold_sizes, device,
+    batch_size, learning_rate, weight_decay, clip_norm, promise, augment, text, dates, embedding, fold_sizes, device,
     checkpoint_file, verbose
         As for `ReliableClassifier`.
     random_state : int, RandomState or None

@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestRegressor
 
 from reliablenet._checks import check_count
-from reliablenet.methods.tolerance import Margin, Values
 from reliablenet.tables.tabular import TabularEncoder
+from reliablenet.tables.tolerance import Margin, Values
 
 LEAST_SPREAD = 1e-12  # of a regressor that is sure of its value
 
@@ -45,7 +45,7 @@ class ErrorModel(BaseEstimator):
     --------
     >>> import numpy as np
     >>> from reliablenet.methods.error_model import ErrorModel
-    >>> from reliablenet.methods.tolerance import Margin
+    >>> from reliablenet.tables.tolerance import Margin
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(size=(2000, 1))
     >>> truth = rng.normal(scale=0.1 + X[:, 0])         # the noise grows with the first column
@@ -101,7 +101,7 @@ def normal_chance(value: Values, spread: Values, margin: Margin) -> Values:
     --------
     >>> import numpy as np
     >>> from reliablenet.methods.error_model import normal_chance
-    >>> from reliablenet.methods.tolerance import Margin
+    >>> from reliablenet.tables.tolerance import Margin
     >>> normal_chance(np.zeros(2), np.array([1.0, 2.0]), Margin(1.96)).round(3).tolist()
     [0.95, 0.673]
     """

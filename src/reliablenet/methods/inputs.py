@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -77,6 +77,47 @@ def check_labels(X: Any, y: Any, name: str) -> NDArray[Any]:
     return labels
 
 
+def check_weights(n: int, sample_weight: Any = None) -> NDArray[np.float64] | None:
+    """Return how much each of n rows counts in training, None if all count alike."""
+    if sample_weight is None:
+        return None
+    given = as_array(sample_weight, "sample_weight")
+    sound = given.shape == (n,) and given.dtype.kind in "biuf"
+    if sound:
+        weight: NDArray[np.float64] = given.astype(np.float64)
+        sound = bool(np.isfinite(weight).all() and (weight >= 0.0).all() and weight.any())
+    if not sound:
+        raise parameter_error(
+            "sample_weight",
+            "fit",
+            f"hold a number of at least 0 for each of the {n} rows, and not only zeros",
+            _describe(given),
+        )
+    return weight
+
+
+def _describe(values: NDArray[Any]) -> str:
+    """Return what is to be seen of weights that are none."""
+    if values.ndim != 1 or values.dtype.kind not in "biuf":
+        return f"shape {values.shape} of {values.dtype}"
+    least, most = (float(end) if len(values) else 0.0 for end in (np.min(values), np.max(values)))
+    return f"{len(values)} from {least:g} to {most:g}"
+
+
+def _check_trained_weight(model: Any, train: Fold) -> None:
+    """Raise if weights were given and there is nothing to train, or too little that counts."""
+    weight = np.zeros(0) if train.weight is None else train.weight
+    if len(train) == 0:
+        expected, got = "be None: nothing is trained", "no rows to train on"
+    elif not weight.any():
+        expected, got = "leave rows with a weight to train on", "weights of 0 in the training fold"
+    elif hasattr(model, "classes_") and len(np.unique(train.y[weight > 0])) < 2:
+        expected, got = "leave rows of two classes with a weight to train on", "those of one"
+    else:
+        return
+    raise parameter_error("sample_weight", "fit", expected, got)
+
+
 @dataclass(frozen=True)
 class FitFolds:
     """Folds whose `y` is encoded, and what the certification fold stands for.
@@ -84,9 +125,9 @@ class FitFolds:
     Attributes
     ----------
     folds : Folds
-    numbers, selected : integer arrays
-        Numbers of the certification and the selection rows in the table, -1 if the fold was given by
-        itself.
+    numbers, selected, trained : integer arrays
+        Numbers of the certification, the selection and the training rows in the table, -1 if the fold was
+        given by itself.
     unit : {"row", "group"}
         What the certification rows are: rows, or one row of each group.
     """
@@ -95,12 +136,14 @@ class FitFolds:
     numbers: NDArray[np.intp]
     selected: NDArray[np.intp]
     unit: Unit
+    trained: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))
 
 
 def make_folds(
     model: Any,
     X: Any,
     y: NDArray[Any],
+    weight: NDArray[np.float64] | None,
     selection: Any,
     certification: Any,
     groups: Any,
@@ -114,6 +157,8 @@ def make_folds(
         Knows what `y` holds, checks rows, and says how many go to each fold.
     X, y
         Checked rows and labels.
+    weight : array of shape (n,) or None
+        How much each row counts in training; those of a selection fold that was given count 1.
     selection, certification : pair (X, y), triple (X, y, groups), Fold or None
     groups : array-like of shape (n,) or None
     random : RandomState
@@ -145,15 +190,20 @@ def make_folds(
         random,
         stratified=not model._promises_on_selection,
     )
+    weights = [weight, weight, None]  # a certificate counts every row once
     folds = Folds(
         *(
-            Fold(_safe_indexing(X, part), encoded[part]) if fold is None else fold
-            for fold, part in zip([None, chosen, held], parts, strict=True)
+            Fold(_safe_indexing(X, part), encoded[part], None if each is None else each[part])
+            if fold is None
+            else fold
+            for fold, part, each in zip([None, chosen, held], parts, weights, strict=True)
         )
     )
+    if weight is not None:
+        _check_trained_weight(model, folds.train)
     numbers = parts[2] if held is None else np.full(len(held), -1)
     selected = parts[1] if chosen is None else np.full(len(chosen), -1)
-    return FitFolds(folds, numbers, selected, unit)
+    return FitFolds(folds, numbers, selected, unit, parts[0])
 
 
 def check_pair(model: Any, pair: Any, name: str, *, groups: bool = False) -> tuple[Any, Any, Any]:

@@ -34,11 +34,16 @@ def find_source(model: Any, folds: Folds) -> Source:
     the selection rows stand for those that trained it, or half of the certification rows.
     """
     encoder = find_encoder(model)
-    unused = () if encoder is None else encoder.dropped_
+    unused: Any = ()
+    read_as: dict[str, Any] = {}
+    if encoder is not None:
+        unused, dates = encoder.dropped_, encoder.date_columns_
+        first = dict(zip(dates.columns, dates.day_first, strict=True))
+        read_as = {"dates": first, "texts": encoder.texts_}
     train, held = folds.train.X, folds.certification.X
     known = next((m.profile_ for m in layers(model) if getattr(m, "profile_", None)), None)
     if len(folds.train) == 0 and known is not None:
         return Source(known, count_rows(known, held))
     if len(folds.train) == 0 and len(folds.selection):
         train = folds.selection.X
-    return Source.of(train, held, unused)
+    return Source.of(train, held, unused, **read_as)

@@ -30,9 +30,11 @@ from reliablenet.methods.base import SelectiveEstimator
 from reliablenet.methods.decisions import Outputs
 from reliablenet.modelfile.network import NetworkParts
 from reliablenet.tables.folds import Fold
+from reliablenet.tables.free_text import Embedding
 from reliablenet.tables.tabular import TabularEncoder
 from reliablenet.training import ranks
-from reliablenet.training.batches import Rows, WeightedRows, check_augment, check_images, join_rows
+from reliablenet.training.batches import AnnotatedRows, Rows, check_augment, check_images, join_rows
+from reliablenet.training.devices import find_device, in_double
 from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.history import History, progress
 from reliablenet.training.loop import train
@@ -77,6 +79,9 @@ class NeuralEstimator(SelectiveEstimator):
     clip_norm: float = 5.0
     promise: Promise | None = None
     augment: str | None = None
+    text: Any = "auto"
+    dates: Any = "auto"
+    embedding: Embedding | None = None
     fold_sizes: Any = "auto"
     device: str = "cpu"
     checkpoint_file: Any = None
@@ -87,6 +92,11 @@ class NeuralEstimator(SelectiveEstimator):
     encoder_: TabularEncoder | None = field(init=False)
     input_shape_: tuple[int, ...] = field(init=False)
     history_: History = field(init=False)
+
+    @property
+    def _device(self) -> torch.device:
+        """Where the network lives."""
+        return find_device(self.device, type(self).__name__)
 
     @abstractmethod
     def _schedule(self) -> BaseSchedule:
@@ -137,11 +147,7 @@ class NeuralEstimator(SelectiveEstimator):
             raise parameter_error("checkpoint", owner, 'be "selection" or "last"', self.checkpoint)
         if self.verbose not in (True, False, "auto"):
             raise parameter_error("verbose", owner, 'be True, False or "auto"', self.verbose)
-        try:
-            torch.empty(0, device=self.device)
-        except (RuntimeError, AssertionError, TypeError) as error:
-            expected = "name a device that torch can use here"
-            raise parameter_error("device", owner, expected, self.device) from error
+        find_device(self.device, owner)
 
     def _optimisation(self) -> Optimisation:
         """Return the settings of the optimiser: the network's own, but for what the user has set."""
@@ -164,17 +170,21 @@ class NeuralEstimator(SelectiveEstimator):
         learned, measured = (self._with_classes(fold) for fold in (train_fold, selection))
         if isinstance(train_fold, Fold):
             images = getattr(train_fold.X, "ndim", 2) > 2
-            encoder = None if images else self._architecture().encoder()
-            self.encoder_ = encoder and encoder.fit(train_fold.X, as_fold(learned).y)
+            self.encoder_ = None
+            if not images:
+                encoder = self._architecture().encoder(
+                    text=self.text, dates=self.dates, embedding=self.embedding
+                )
+                self.encoder_ = encoder.fit(train_fold.X, as_fold(learned).y)
             data = {"X": train_fold.X, "y": self._target.decode(self, train_fold.y)}
         else:
             data = {"X": train_fold.source, "y": None}
         rows, chosen = (self._tensors(fold) for fold in (learned, measured))
         if isinstance(rows, Rows):
             self.input_shape_ = tuple(rows.X.shape[1:])
-        self.network_ = self._build_network(seed).to(self.device)
+        self.network_ = self._build_network(seed).to(self._device)
         schedule = self._schedule()
-        context = self._init_callback_context(max_subtasks=schedule.epochs)
+        context = self._init_callback_context(max_subtasks=schedule.epochs * self._fits())
         context.call_on_fit_task_begin(estimator=self, **data)
         verbose = self.verbose if ranks.rank() == 0 else False
         with progress(type(self).__name__, schedule.epochs, verbose) as show:
@@ -191,16 +201,13 @@ class NeuralEstimator(SelectiveEstimator):
                 )
                 return bool(stop)
 
-            self.history_ = self._train(
-                rows,
-                chosen,
-                seed,
-                schedule=schedule,
-                keep=self.checkpoint,
-                after_epoch=after_epoch,
-                checkpoint_file=Path(self.checkpoint_file) if self.checkpoint_file else None,
-                **self._constraint(chosen.total),
-            )
+            settings = {
+                "schedule": schedule,
+                "keep": self.checkpoint,
+                "after_epoch": after_epoch,
+                "checkpoint_file": Path(self.checkpoint_file) if self.checkpoint_file else None,
+            }
+            rows, chosen = self._fit_network(rows, chosen, seed, settings)
         if isinstance(rows, Rows) and isinstance(chosen, Rows):
             self._add_members(rows, chosen, seed)
         again = self._refits() and not keep_selection
@@ -213,13 +220,25 @@ class NeuralEstimator(SelectiveEstimator):
         if advice:
             warn_user(advice, ConstraintWarning)
 
+    def _fits(self) -> int:
+        """Return how many networks may be trained before one is chosen."""
+        return 1
+
+    def _fit_network(
+        self, rows: RowsOrStream, chosen: RowsOrStream, seed: int, settings: dict[str, Any]
+    ) -> tuple[RowsOrStream, RowsOrStream]:
+        """Train `network_`, and return both folds as it was trained on them."""
+        more = self._constraint(chosen.total)
+        self.history_ = self._train(rows, chosen, seed, **settings, **more)
+        return rows, chosen
+
     def _add_members(self, rows: Rows, chosen: Rows, seed: int) -> None:
         """Fit what answers beside the network, if anything does."""
 
     def _refit(self, rows: Rows, chosen: Rows, seed: int) -> None:
         """Train a network anew, for as many epochs as served best, on the rows of both folds."""
         both = join_rows(rows, chosen)
-        self.network_ = self._build_network(seed).to(self.device)
+        self.network_ = self._build_network(seed).to(self._device)
         schedule = Schedule.erm(self.history_.chosen_epoch)
         self._train(both, chosen, seed, schedule=schedule, keep="last")
         self.history_.refitted_rows = both.total
@@ -248,7 +267,7 @@ class NeuralEstimator(SelectiveEstimator):
         """Return the same of rows that are encoded already."""
         objective = self._objective()
         # float64: near 1, float32 would merge scores into ties
-        outputs = evaluate_logits(self.network_, pieces).double()
+        outputs = in_double(evaluate_logits(self.network_, pieces))
         proba, score = torch.softmax(objective.logits(outputs), -1), objective.score(outputs)
         return Outputs(proba.cpu().numpy(), None if score is None else score.cpu().numpy())
 
@@ -271,20 +290,23 @@ class NeuralEstimator(SelectiveEstimator):
 
     def _encode(self, X: Any) -> Tensor:
         matrix = np.asarray(X, np.float32) if self.encoder_ is None else self.encoder_.compact(X)
-        return torch.from_numpy(matrix).to(self.device)
+        return torch.from_numpy(matrix).to(self._device)
 
     def _tensors(self, fold: FoldOrStream) -> RowsOrStream:
         if isinstance(fold, Stream):
             return fold
         y = fold.y.astype(np.int64)
-        weight, labels = self._weigh_rows(y), torch.from_numpy(y).to(self.device)
-        if weight is not None:
-            weight = torch.from_numpy(weight).to(self.device)
-            return WeightedRows(self._encode(fold.X), labels, weight)
-        return Rows(self._encode(fold.X), labels)
+        X, labels = self._encode(fold.X), torch.from_numpy(y).to(self._device)
+        weight = self._weigh_rows(y, fold.weight)
+        if weight is None:
+            return Rows(X, labels)
+        return AnnotatedRows(X, labels, torch.from_numpy(weight / weight.mean()).to(self._device))
 
-    def _weigh_rows(self, y: NDArray[np.int64]) -> Any:
+    def _weigh_rows(
+        self, y: NDArray[np.int64], given: NDArray[np.float64] | None
+    ) -> NDArray[np.float64] | None:
         """Return how much each row counts in training, None if all count alike."""
+        return given
 
     def _from_factory(self, outputs: int, seed: int) -> nn.Module:
         """Return a network with so many outputs and its first weights, a function of the seed."""
@@ -301,10 +323,12 @@ class NeuralEstimator(SelectiveEstimator):
 
     def _restore_network(self, parts: NetworkParts) -> None:
         self.encoder_, self.history_ = parts.encoder, parts.history
+        if self.encoder_ is not None:
+            self.embedding = self.encoder_.embedding  # which no file holds
         self.input_shape_ = parts.input_shape
         self.network_ = self._build_network(seed=0)
         self.network_.load_state_dict(parts.weights)
-        self.network_.to(self.device).eval()
+        self.network_.to(self._device).eval()
 
     def _as_if_stopped_here(self) -> dict[str, Any]:
         """Return what a callback needs to try the network in mid-training; it defers every row."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 from sklearn.callback import with_callbacks
 
 from reliablenet._checks import parameter_error
-from reliablenet.methods.base import SelectiveClassifier
+from reliablenet.errors import InvalidParameterError
+from reliablenet.export.parts import Parts
+from reliablenet.methods.base import RowWeighting, SelectiveClassifier
 from reliablenet.methods.decisions import Outputs
 from reliablenet.methods.inputs import FitFolds
 from reliablenet.methods.neural import FoldOrStream, NeuralEstimator, as_fold
@@ -39,6 +41,7 @@ class NeuralClassifier(NeuralEstimator, SelectiveClassifier):
         certification: Any = None,
         groups: Any = None,
         by: Any = None,
+        **weights: Unpack[RowWeighting],
     ) -> Self:
         """Fit, choose the rule, and certify it.
 
@@ -70,6 +73,9 @@ class NeuralClassifier(NeuralEstimator, SelectiveClassifier):
             is then about a random row of a random new group.
         by : array-like of shape (n,), or mapping or data frame of columns, optional
             Group of each row, where the promise speaks of groups; by default the column of X.
+        sample_weight : array-like of shape (n,), optional
+            How much each row counts in training and in what is chosen there. Threshold and certificate
+            count every row once: they are about the rows that will come.
 
         Returns
         -------
@@ -92,6 +98,11 @@ class NeuralClassifier(NeuralEstimator, SelectiveClassifier):
                     str(self.promise),
                     "Fit it with alpha, and certify by group with `CertifiedThreshold` around it.",
                 )
+            if weights.get("sample_weight") is not None:
+                expected = (
+                    "be None for rows that are read batch by batch; draw them by weight instead"
+                )
+                raise parameter_error("sample_weight", "fit", expected, type(X).__name__)
             streamed: Self = self._fit_stream(X, y, selection, certification)
             return streamed
         for name, fold in (("selection", selection), ("certification", certification)):
@@ -99,7 +110,13 @@ class NeuralClassifier(NeuralEstimator, SelectiveClassifier):
                 expected = "be a pair (X, y) if `X` is an array"
                 raise parameter_error(name, "fit", expected, type(fold).__name__)
         fitted: Self = super().fit(
-            X, y, selection=selection, certification=certification, groups=groups, by=by
+            X,
+            y,
+            selection=selection,
+            certification=certification,
+            groups=groups,
+            by=by,
+            **weights,
         )
         return fitted
 
@@ -115,7 +132,7 @@ class NeuralClassifier(NeuralEstimator, SelectiveClassifier):
                 raise parameter_error(name, "fit", expected, None)
         self._check_settings()
         random = self._random()
-        rows = Stream(X, "X", device=self.device)
+        rows = Stream(X, "X", device=self._device)
         self.classes_ = np.arange(rows.count_classes())
         if not isinstance(self.threshold, str):
             self._check_threshold(self.threshold)
@@ -144,7 +161,7 @@ class NeuralClassifier(NeuralEstimator, SelectiveClassifier):
         """Return a fold to evaluate, given as arrays or to be read batch by batch."""
         if not is_source(fold):
             return self._check_fold(fold, name)
-        part = Stream(fold, name, device=self.device, ordered=True)
+        part = Stream(fold, name, device=self._device, ordered=True)
         part.check_like(self.input_shape_, len(self.classes_))
         return part
 
@@ -153,6 +170,15 @@ class NeuralClassifier(NeuralEstimator, SelectiveClassifier):
 
     def _outputs(self, X: Any) -> Outputs:
         return self._class_outputs(X)
+
+    def _graph_parts(self) -> Parts:
+        if self.encoder_ is None:
+            raise InvalidParameterError(
+                f"A graph has one input for each column of a table; this {type(self).__name__} takes "
+                f"inputs of shape {self.input_shape_} as they are."
+            )
+        rule = self.rule_ if hasattr(self, "certificate_") else None
+        return Parts(self.encoder_, self.network_, self._objective(), self.classes_, rule=rule)
 
 
 def _fingerprint(part: FoldOrStream) -> str:

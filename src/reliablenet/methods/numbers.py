@@ -17,9 +17,9 @@ from reliablenet.errors import InvalidDataError
 from reliablenet.methods.held_out import check_counts, pack_groups, take_groups
 from reliablenet.methods.judging import with_tolerance
 from reliablenet.methods.targets import Target
-from reliablenet.methods.tolerance import Margin, Tolerance, Values
 from reliablenet.tables.folds import Folds
 from reliablenet.tables.oddities import Oddities
+from reliablenet.tables.tolerance import Margin, Tolerance, Values
 
 NAMES = ("score", "value", "truth", "tolerance")  # of the numbers in evidence
 

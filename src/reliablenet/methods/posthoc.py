@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing
 from reliablenet._warn import warn_user
 from reliablenet.certificate import Promise, conformal_threshold
 from reliablenet.errors import FoldWarning
+from reliablenet.export.parts import Parts
 from reliablenet.methods.decisions import Outputs
 from reliablenet.methods.regressor_inside import RegressorInside
 from reliablenet.methods.wrapping import WrappingClassifier
@@ -232,6 +233,10 @@ class TemperatureScaling(WrappingClassifier):
 
     def _outputs(self, X: Any) -> Outputs:
         return Outputs(scale(super()._outputs(X).proba, self.temperature_))
+
+    def _graph_parts(self) -> Parts:
+        inside = super()._graph_parts()
+        return replace(inside, temperatures=(*inside.temperatures, self.temperature_))
 
     def _learned(self) -> dict[str, Any]:
         return super()._learned() | {"temperature": self.temperature_}

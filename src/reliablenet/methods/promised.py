@@ -14,6 +14,7 @@ from reliablenet.certificate.record import Certificate
 from reliablenet.certificate.rule import ALL, Rule, Thresholds, columns_of
 from reliablenet.certificate.rule_plan import plan_rule
 from reliablenet.errors import InvalidParameterError
+from reliablenet.methods.inputs import FitFolds
 from reliablenet.tables.frames import pandas_of
 
 Columns = dict[str, NDArray[Any]]
@@ -112,6 +113,24 @@ def fold_columns(
     if len(numbers) and numbers.min() >= 0:
         return {name: values[numbers] for name, values in table.items()}
     return group_columns(promise, X, None, owner, missing=False, needed=needed) or None
+
+
+def columns_by_fold(
+    promise: Promise | None, table: Columns, cut: FitFolds
+) -> tuple[Columns | None, Columns | None, Columns | None]:
+    """Return the groups of the certification, the selection and the training rows.
+
+    Only the first are needed: a path may be learned, and a network trained, without groups.
+    """
+    folds = cut.folds
+    held = fold_columns(
+        promise, table, cut.numbers, folds.certification.X, "the certification fold"
+    )
+    chosen = fold_columns(
+        promise, table, cut.selected, folds.selection.X, "selection", needed=False
+    )
+    trained = fold_columns(promise, table, cut.trained, folds.train.X, "X", needed=False)
+    return held, chosen, trained
 
 
 def rule_of(certificate: Certificate | RuleCertificate, threshold: float) -> Rule:

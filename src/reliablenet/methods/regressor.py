@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 from sklearn.base import RegressorMixin
@@ -15,9 +15,9 @@ from reliablenet.methods.base import SelectiveEstimator
 from reliablenet.methods.distribution import ValueBins
 from reliablenet.methods.neural import FoldOrStream, NeuralEstimator, as_fold
 from reliablenet.methods.numbers import NumberOutputs, Numbers, check_promise
-from reliablenet.methods.tolerance import Tolerance
 from reliablenet.modelfile import stored_as
 from reliablenet.tables.folds import Fold
+from reliablenet.tables.tolerance import Tolerance
 from reliablenet.training.schedule import BaseSchedule, Schedule
 
 ROWS_A_BIN = 8  # training rows, at least
@@ -69,7 +69,7 @@ class ReliableRegressor(NeuralEstimator, SelectiveRegressor):
     threshold : {"certified", "selection"} or float in (0, 1]
         "certified": the smallest threshold that the certification fold can certify. "selection": the
         most permissive one within alpha on the selection fold. A number: itself.
-    network : "tabular", "mlp", "cnn5", "resnet18" or callable (n_features, n_classes) -> nn.Module
+    network : "tabular", "mlp", "resnet9", "cnn5", "resnet18" or callable
         As for `ReliableClassifier`; a class is a bin of `y`.
     bins : int
         Most bins of `y`; fewer where they would hold less than eight training rows each.
@@ -82,8 +82,8 @@ class ReliableRegressor(NeuralEstimator, SelectiveRegressor):
     promise : Promise, optional
         What must hold, if it is another promise than that of ``alpha``: about all rows, those acted on
         or groups.
-    batch_size, learning_rate, weight_decay, clip_norm, augment, fold_sizes, device, checkpoint_file,
-    verbose
+    batch_size, learning_rate, weight_decay, clip_norm, augment, text, dates, embedding, fold_sizes, device,
+    checkpoint_file, verbose
         As for `ReliableClassifier`.
     random_state : int, RandomState or None
         An int makes everything reproducible on one machine, bit by bit.
@@ -149,7 +149,7 @@ class ReliableRegressor(NeuralEstimator, SelectiveRegressor):
 
     def _with_classes(self, fold: FoldOrStream) -> FoldOrStream:
         rows = as_fold(fold)
-        return Fold(rows.X, self.bins_.places(rows.y))
+        return replace(rows, y=self.bins_.places(rows.y))
 
     def _selection_threshold(self, selection: Fold) -> float:
         """Return what the selection fold suggests, by a network that was not trained on it."""

@@ -21,9 +21,9 @@ from reliablenet.methods.base import SelectiveEstimator
 from reliablenet.methods.error_model import ErrorModel, normal_chance
 from reliablenet.methods.numbers import NumberOutputs, Numbers, check_promise
 from reliablenet.methods.targets import LABELS, Target
-from reliablenet.methods.tolerance import Tolerance, Values
-from reliablenet.methods.wrapping import WrappingClassifier
+from reliablenet.methods.wrapping import WrappingClassifier, weight_arguments
 from reliablenet.tables.folds import Fold
+from reliablenet.tables.tolerance import Tolerance, Values
 
 PARTS = (
     5  # into which training rows are cut, so that each has a value of a regressor that missed it
@@ -146,7 +146,9 @@ class RegressorInside(WrappingClassifier):
         else:
             parts = KFold(PARTS, shuffle=True, random_state=seed)
             inner = clone(self.estimator, safe=False)
-            rows, value = train, cross_val_predict(inner, train.X, train.y, cv=parts)
+            weights = weight_arguments(inner, train.weight)
+            rows = train
+            value = cross_val_predict(inner, train.X, train.y, cv=parts, params=weights or None)
         margin = numbers.tolerance.rows(rows.X, type(self).__name__)
         checked = self._checked_values(value, len(rows))
         self.errors_ = ErrorModel(random_state=seed).fit(rows.X, checked, rows.y, margin)

@@ -1,4 +1,4 @@
-"""`ReliableClassifier`: a network trained under a budget for confident mistakes, and its certificate."""
+"""`ReliableClassifier`: a network under a budget for confident mistakes, its team, and their certificate."""
 
 from __future__ import annotations
 
@@ -9,20 +9,33 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from reliablenet._checks import is_real, parameter_error
 from reliablenet.certificate import jcw_threshold
+from reliablenet.export.parts import Parts
 from reliablenet.methods.architectures import NetworkFactory
 from reliablenet.methods.decisions import Outputs
-from reliablenet.methods.neural import FoldOrStream
+from reliablenet.methods.group_training import (
+    WAYS,
+    Served,
+    choose_way,
+    find_groups,
+    schedule_of,
+    serve,
+    way_taken,
+    ways_to_try,
+)
+from reliablenet.methods.neural import FoldOrStream, RowsOrStream
 from reliablenet.methods.neural_classifier import NeuralClassifier
 from reliablenet.modelfile import stored_as
 from reliablenet.modelfile.network import NetworkParts
 from reliablenet.risk.surrogate import M1, M2, check_smoothing
 from reliablenet.tables.folds import Fold
+from reliablenet.training import ranks
 from reliablenet.training.batches import Rows, join_rows
 from reliablenet.training.growing import KINDS, Labels, Matrix, RowWeights
+from reliablenet.training.history import History
 from reliablenet.training.schedule import BaseSchedule, Schedule
 from reliablenet.training.team import OwnMember, Team, fit_members, weigh
 
@@ -33,7 +46,7 @@ LEAST_ROWS = 60  # training rows, for trees to be members unasked
 @stored_as("network")
 @dataclass(eq=False, repr=False)
 class ReliableClassifier(NeuralClassifier):
-    """A network trained so that it is rarely confident and wrong, with a certified rule to act.
+    """A network trained so that it is rarely confident and wrong, trees beside it, and a certified rule.
 
     Parameters
     ----------
@@ -45,10 +58,11 @@ class ReliableClassifier(NeuralClassifier):
         "certified": the smallest threshold that the certification fold can certify. "selection":
         the training threshold, set on the selection fold before constrained training. A number:
         that threshold, in training and afterwards.
-    network : "tabular", "mlp", "cnn5", "resnet18" or callable (n_features, n_classes) -> nn.Module
+    network : "tabular", "mlp", "resnet9", "cnn5", "resnet18" or callable
         For tables an ensemble on quantile bins (`tabular`, `PiecewiseEncoder`) or the paper's network,
-        "mlp"; the others are for images. For inputs with more than two axes the first argument of a
-        callable is their shape.
+        "mlp"; the others are for images, "resnet9" the one that a CPU trains in minutes. A callable
+        (n_features, n_classes) -> nn.Module is a network of your own; for inputs with more than two
+        axes its first argument is their shape.
     members : "auto", or sequence of "network", "boosting", "forest" and classifiers of your own
         Who answers. With more than the network, probabilities are averaged, by weights that make the
         labels of the selection fold most likely; the rule, its threshold and its certificate are about
@@ -66,14 +80,27 @@ class ReliableClassifier(NeuralClassifier):
         budget on the selection fold, or the last.
     promise : Promise, optional
         What must hold, if it is another promise than that of ``alpha``: by group, by class, among rows
-        acted on, by cost, or several. Training then aims at its smallest budget.
+        acted on, by cost, or several. Training then aims at its smallest budget, and with a common
+        threshold for all groups at the budget of each group (``group_training``).
+    group_training : {"auto", "constraint", "weights", "both", "plain"}
+        For ``Promise.by_group(..., common=True)``: a JCW constraint for each group, groups that count
+        alike in training, both, or neither. In every case the group of the selection fold that does worst
+        decides which weights are kept. "auto" tries the first three and takes the one that acts rightly
+        on most rows of that group, if it costs all rows together no more than 0.02. Groups are needed to
+        fit and to certify; nobody asks for them to decide. ``history_.way`` and ``history_.ways`` tell.
     batch_size, clip_norm
         Of the optimiser, Adam.
     learning_rate, weight_decay : float or "auto"
-        "auto": the paper's, 1e-3 and 1e-4; for "tabular" those of `Optimisation.tabular`. It and the
-        networks for images also average the weights.
+        "auto": the paper's, 1e-3 and 1e-4; for "tabular" those of `Optimisation.tabular`, for "resnet9"
+        those of `Optimisation.fast_images`. They and the other networks for images average the weights.
     augment : {"flips", "crops", "flips+crops"}, optional
         What happens at random to training images: mirrored left to right, moved by up to an eighth.
+    text, dates : "auto", None, or column or sequence of columns
+        Columns of a data frame to read as free text and as dates, beside those that look like it; None
+        leaves such columns out. See `TabularEncoder`.
+    embedding : callable, optional
+        From a list of n texts to an array of shape (n, d), in place of the words of free text. A file
+        cannot hold it: `load` asks for it again.
     m1, m2 : float
         Shape of the surrogate; 0 < m2 < m1 / (1 + m1).
     class_weight : "balanced" or mapping of labels to numbers, optional
@@ -83,7 +110,8 @@ class ReliableClassifier(NeuralClassifier):
     fold_sizes : "auto" or three shares
         For training, selection and certification, where `fit` cuts folds of its own.
     device : str
-        Where the network lives.
+        Where the network lives, as torch names it; "auto" takes CUDA if there is any, else Apple's MPS,
+        else the CPU. Same bits are promised on one machine and device.
     checkpoint_file : path, optional
         Keeps the state of training after every epoch; a later `fit` with the same data and settings
         continues from it to the same bits.
@@ -120,13 +148,14 @@ class ReliableClassifier(NeuralClassifier):
     """
 
     _: KW_ONLY
-    members: str | Sequence[Any] = ("network",)
+    members: str | Sequence[Any] = "auto"
     network: str | NetworkFactory = "tabular"
     schedule: str | BaseSchedule = "adaptive"
     checkpoint: str = "selection"
     m1: float = M1
     m2: float = M2
     class_weight: str | Mapping[Any, float] | None = None
+    group_training: str = "auto"
 
     team_: Team | None = field(init=False)
 
@@ -134,6 +163,7 @@ class ReliableClassifier(NeuralClassifier):
         super()._check_settings()
         self._beside_network()
         self._check_class_weight()
+        ways_to_try(self.group_training, self._schedule(), "ReliableClassifier")
         check_smoothing(0.5, self.m1, self.m2, "ReliableClassifier")
         if self._schedule().chooses_epochs and self.checkpoint == "last":
             raise parameter_error(
@@ -147,7 +177,7 @@ class ReliableClassifier(NeuralClassifier):
     def _schedule(self) -> BaseSchedule:
         named: dict[str, Callable[[], BaseSchedule]] = {
             "paper": Schedule.paper,
-            "adaptive": Schedule.adaptive,
+            "adaptive": lambda: self._architecture().schedule,
         }
         if isinstance(self.schedule, str) and self.schedule in named:
             return named[self.schedule]()
@@ -207,9 +237,12 @@ class ReliableClassifier(NeuralClassifier):
                 given,
             )
 
-    def _weigh_rows(self, y: NDArray[np.int64]) -> NDArray[np.float64] | None:
+    def _weigh_rows(
+        self, y: NDArray[np.int64], given: NDArray[np.float64] | None
+    ) -> NDArray[np.float64] | None:
         if self.class_weight is None:
-            return None
+            return given
+        own = np.ones(len(y)) if given is None else given
         if isinstance(self.class_weight, Mapping):
             labels = self.classes_.tolist()
             unknown = [label for label in self.class_weight if label not in labels]
@@ -218,8 +251,9 @@ class ReliableClassifier(NeuralClassifier):
                 raise parameter_error("class_weight", "ReliableClassifier", expected, unknown)
             each = np.array([float(self.class_weight.get(label, 1.0)) for label in labels])
         else:
-            each = 1.0 / np.maximum(np.bincount(y, minlength=len(self.classes_)), 1)
-        weight: NDArray[np.float64] = each[y]
+            total = np.bincount(y, own, len(self.classes_))
+            each = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0.0)
+        weight: NDArray[np.float64] = each[y] * own
         if weight.sum() == 0.0:
             raise parameter_error(
                 "class_weight",
@@ -227,7 +261,6 @@ class ReliableClassifier(NeuralClassifier):
                 "leave some rows with a weight",
                 self.class_weight,
             )
-        weight /= weight.mean()
         return weight
 
     def _fit_folds(
@@ -238,7 +271,47 @@ class ReliableClassifier(NeuralClassifier):
             raise parameter_error("class_weight", "ReliableClassifier", expected, self.class_weight)
         self.team_ = None
         self._selection_rows = None
+        self._training_groups = find_groups(self.promise, *self._learned_by)
         super()._fit_folds(train_fold, selection, seed, keep_selection=keep_selection)
+        self._training_groups = None
+
+    def _fits(self) -> int:
+        return 1 if self._training_groups is None else len(self._ways())
+
+    def _ways(self) -> tuple[str, ...]:
+        return ways_to_try(self.group_training, self._schedule(), "ReliableClassifier")
+
+    def _fit_network(
+        self, rows: RowsOrStream, chosen: RowsOrStream, seed: int, settings: dict[str, Any]
+    ) -> tuple[RowsOrStream, RowsOrStream]:
+        groups = self._training_groups
+        if groups is None or not isinstance(rows, Rows) or not isinstance(chosen, Rows):
+            return super()._fit_network(rows, chosen, seed, settings)
+        more = self._constraint(chosen.total)
+        more["group_aims"] = groups.aims(settings["schedule"], self.rho)
+        fits: dict[str, tuple[tuple[Rows, Rows], nn.Module, History]] = {}
+        tried: dict[str, Served] = {}
+        for name in self._ways():
+            way = WAYS[name]
+            folds = groups.annotate_folds(rows, chosen, balanced=way.balanced)
+            own = settings | {"schedule": schedule_of(way, settings["schedule"])}
+            if own["checkpoint_file"] is not None:  # each training has a file of its own
+                file = own["checkpoint_file"]
+                own["checkpoint_file"] = file.with_name(f"{file.name}.{name}")
+            self.network_ = self._build_network(seed).to(self._device)
+            history = self._train(folds[0], folds[1], seed, **own, **more)
+            proba = self._read_outputs(iter([chosen.X])).proba
+            right = proba.argmax(1) == chosen.y.cpu().numpy()
+            tried[name] = serve(proba.max(1), right, groups.selection, more["group_aims"])
+            fits[name] = folds, self.network_, history
+        best = ranks.from_first(choose_way(tried))
+        folds, self.network_, self.history_ = fits[best]
+        history = self.history_
+        history.groups, history.way = groups.names, way_taken(best, history)
+        history.ways = {name: served.shares for name, served in tried.items()}
+        if math.isnan(history.threshold):  # no constraint acted at any
+            history.threshold = min(tried[best].threshold, 1.0)
+        return folds
 
     def _add_members(self, rows: Rows, chosen: Rows, seed: int) -> None:
         wanted = self._beside_network()
@@ -283,6 +356,14 @@ class ReliableClassifier(NeuralClassifier):
         return Outputs(
             team.combine(network, [np.concatenate(one) for one in zip(*heard, strict=True)])
         )
+
+    def _relearn(self, learned: dict[str, Any]) -> None:
+        super()._relearn(learned)
+        if "members" not in learned["settings"]:  # files from before there were any
+            self.members = (NETWORK,)
+
+    def _graph_parts(self) -> Parts:
+        return replace(super()._graph_parts(), team=self.team_)
 
     def _network_parts(self) -> NetworkParts:
         return replace(super()._network_parts(), team=self.team_)

@@ -251,7 +251,8 @@ def model_hashes(model: Any, X: Any) -> Hashes | None:
     if encoder is None or not isinstance(X, pd.DataFrame):
         return hash_rows(X)
     idle = [name for name in encoder.dropped_ if name in X.columns]
-    return hash_rows(X.drop(columns=idle), texts=set(encoder.categories_))
+    X = encoder.date_columns_.with_days(X.drop(columns=idle))
+    return hash_rows(X, texts={*encoder.categories_, *encoder.texts_})
 
 
 def _among(hashes: Hashes, known: Hashes) -> NDArray[np.bool_]:

@@ -5,20 +5,27 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags, indexable
-from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _num_samples,
+    check_is_fitted,
+    has_fit_parameter,
+    validate_data,
+)
 
 from reliablenet._checks import as_array, parameter_error
 from reliablenet.certificate.labels import class_indices
 from reliablenet.certificate.scored import check_proba
-from reliablenet.errors import InvalidDataError
+from reliablenet.errors import InvalidDataError, InvalidParameterError
+from reliablenet.export.parts import Parts
 from reliablenet.methods.base import SelectiveClassifier, SelectiveEstimator
 from reliablenet.methods.decisions import Outputs
 from reliablenet.tables.fold_sizes import holdout_counts
@@ -178,7 +185,7 @@ class WrappingClassifier(SelectiveClassifier):
             self._check_rows(selection.X, reset=True)
         if classes is not None:  # else `y` holds numbers
             self.classes_ = classes
-        chosen = Fold(selection.X, self._target.encode(self, selection.y, "fit"))
+        chosen = replace(selection, y=self._target.encode(self, selection.y, "fit"))
         self._fit_folds(train, chosen, 0, keep_selection=keep_selection)
         self.selection_threshold_, self.threshold_ = math.nan, math.inf
         return self
@@ -191,14 +198,14 @@ class WrappingClassifier(SelectiveClassifier):
         trained = self._is_trained()
         estimator = copy.copy(self.estimator) if trained else clone(self.estimator, safe=False)
         rows, chosen = (
-            Fold(fold.X, self._target.decode(self, fold.y)) for fold in (train, selection)
+            replace(fold, y=self._target.decode(self, fold.y)) for fold in (train, selection)
         )
         if isinstance(estimator, SelectiveEstimator):
             self.estimator_ = estimator._fit_scores(
                 rows, chosen, getattr(self, "classes_", None), keep_selection=keep_selection
             )
         else:
-            estimator.fit(rows.X, rows.y)
+            estimator.fit(rows.X, rows.y, **weight_arguments(estimator, rows.weight))
             self.estimator_ = estimator
 
     def _outputs(self, X: Any) -> Outputs:
@@ -207,6 +214,15 @@ class WrappingClassifier(SelectiveClassifier):
             outputs = model._checked_outputs(X)
             return Outputs(self._columns(outputs.proba), outputs.score)
         return Outputs(self._columns(as_array(model.predict_proba(X)), _num_samples(X)))
+
+    def _graph_parts(self) -> Parts:
+        if not isinstance(self.estimator_, SelectiveEstimator):
+            raise InvalidParameterError(
+                f"A graph can hold a rule around a classifier of ours; around this one is a "
+                f"{type(self.estimator_).__name__}. Use ReliableClassifier, or serve the model file."
+            )
+        rule = self.rule_ if hasattr(self, "certificate_") else None
+        return replace(self.estimator_._graph_parts(), rule=rule)
 
     def _relearn(self, learned: dict[str, Any]) -> None:
         super()._relearn(learned)
@@ -228,3 +244,17 @@ class WrappingClassifier(SelectiveClassifier):
             wide[:, class_indices(columns, self.classes_, owner)] = proba
             proba = wide
         return np.minimum(check_proba(proba, owner), 1.0)  # rounding may leave a bit above 1
+
+
+def weight_arguments(estimator: Any, weight: NDArray[np.float64] | None) -> dict[str, Any]:
+    """Return what `fit` of an estimator of another library is to be told of the weights of rows."""
+    if weight is None:
+        return {}
+    if isinstance(estimator, Pipeline):  # the last step is the one that weighs
+        last, model = estimator.steps[-1]
+        return {f"{last}__{name}": value for name, value in weight_arguments(model, weight).items()}
+    if not has_fit_parameter(estimator, "sample_weight"):
+        name = type(estimator).__name__
+        expected = f"be None: `fit` of {name} takes no weights"
+        raise parameter_error("sample_weight", "fit", expected, f"{len(weight)} weights")
+    return {"sample_weight": weight}

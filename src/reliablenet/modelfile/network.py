@@ -8,19 +8,25 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import torch
+from safetensors.numpy import load as load_arrays, save as save_arrays
 from safetensors.torch import load as load_tensors, save as save_tensors
 from torch import Tensor, nn
 
 from reliablenet.errors import InvalidParameterError, ModelFileError
 from reliablenet.modelfile.manifest import to_plain
 from reliablenet.modelfile.team import TEAM, team_from_members, team_to_members
+from reliablenet.tables.free_text import Embedding
 from reliablenet.tables.piecewise import PiecewiseEncoder
 from reliablenet.tables.tabular import TabularEncoder
 from reliablenet.training.forward import chunk_rows
 from reliablenet.training.history import History
 from reliablenet.training.team import Team
 
-ENCODERS = {"PiecewiseEncoder": PiecewiseEncoder, "TabularEncoder": TabularEncoder}
+TEXTS = "texts.safetensors"  # where columns of free text are read
+ENCODERS: dict[str, type[TabularEncoder]] = {
+    "PiecewiseEncoder": PiecewiseEncoder,
+    "TabularEncoder": TabularEncoder,
+}
 
 
 @dataclass(frozen=True)
@@ -66,16 +72,30 @@ class NetworkParts:
             "preprocessing.json": json.dumps(learned, allow_nan=False).encode(),
             "history.json": self.history.to_json().encode(),
         }
+        if self.encoder is not None and (arrays := self.encoder.to_arrays()):
+            members[TEXTS] = bytes(save_arrays(arrays))
         return members if self.team is None else members | team_to_members(self.team)
 
     @classmethod
-    def from_members(cls, shape: dict[str, Any], members: Mapping[str, bytes], path: Any) -> Self:
-        """Read what `shape` and `to_members` wrote."""
+    def from_members(
+        cls,
+        shape: dict[str, Any],
+        members: Mapping[str, bytes],
+        path: Any,
+        embedding: Embedding | None = None,
+    ) -> Self:
+        """Read what `shape` and `to_members` wrote; an embedding of the user's own has to be given."""
         history = History.from_json(members["history.json"].decode())
         learned, encoder = json.loads(members["preprocessing.json"]), None
         if learned is not None:
             kind = learned.pop("encoder", "TabularEncoder")  # files of 0.1 knew one alone
-            encoder = ENCODERS[kind].from_dict(learned)
+            arrays = load_arrays(members[TEXTS]) if TEXTS in members else {}
+            encoder = ENCODERS[kind].from_dict(learned, arrays, embedding)
+        if embedding is not None and (encoder is None or encoder.embedding is None):
+            raise InvalidParameterError(
+                "`embedding` of load is only for models that read text with one of your own; this one "
+                "does not."
+            )
         weights = load_tensors(members["weights.safetensors"])
         team = team_from_members(members, path) if TEAM in members else None
         return cls(weights, encoder, history, tuple(shape["input_shape"]), team)

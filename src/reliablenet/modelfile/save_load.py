@@ -28,7 +28,7 @@ from reliablenet.modelfile.manifest import (
     versions,
     with_manifest,
 )
-from reliablenet.modelfile.network import NetworkParts, network_setting
+from reliablenet.modelfile.network import TEXTS, NetworkParts, network_setting
 from reliablenet.modelfile.registry import (
     StoredMethod,
     StoredNetwork,
@@ -54,9 +54,11 @@ ESTIMATOR_MEMBERS = (*COMMON_MEMBERS, ESTIMATOR)
 MEMBERS = [
     (*members, *seen, *source)
     for members in (
-        NETWORK_MEMBERS,
-        (*NETWORK_MEMBERS, TEAM),
-        (*NETWORK_MEMBERS, TEAM, OWN_MEMBERS),
+        *(
+            (*NETWORK_MEMBERS, *team, *texts)
+            for team in ((), (TEAM,), (TEAM, OWN_MEMBERS))
+            for texts in ((), (TEXTS,))
+        ),
         ESTIMATOR_MEMBERS,
         (*ESTIMATOR_MEMBERS, BESIDE),
     )
@@ -121,6 +123,7 @@ def load(
     path: str | Path,
     *,
     network: Callable[[Any, int], nn.Module] | None = None,
+    embedding: Callable[[list[str]], Any] | None = None,
     trusted_keys: Keys | None = None,
 ) -> Any:
     """Read a model that its `save` wrote, ready to decide.
@@ -133,6 +136,9 @@ def load(
     path : str or Path
     network : callable, optional
         The factory that built the network, needed if it was one of your own: a file cannot hold code.
+    embedding : callable, optional
+        The one that the model reads text with, needed if it was one of your own. Another one is refused:
+        fixed sentences must get the same numbers.
     trusted_keys : path, or list of paths, optional
         Files of Ed25519 public keys. A file that none of them signed is refused.
 
@@ -153,7 +159,7 @@ def load(
         check_signature(members, trusted_keys, path)
     members.pop(SIGNATURE, None)
     try:
-        return _restore(members, network, path)
+        return _restore(members, network, embedding, path)
     except ReliableNetError:
         raise
     except Exception as error:  # whatever a foreign file makes its readers raise, it is refused
@@ -194,7 +200,10 @@ def _describe(method: StoredMethod) -> dict[str, Any]:
 
 
 def _restore(
-    members: dict[str, bytes], factory: Callable[[Any, int], nn.Module] | None, path: Any
+    members: dict[str, bytes],
+    factory: Callable[[Any, int], nn.Module] | None,
+    embedding: Callable[[list[str]], Any] | None,
+    path: Any,
 ) -> StoredMethod:
     """Put a model together from the inside out."""
     manifest = read_manifest(members, path)
@@ -203,6 +212,8 @@ def _restore(
     if ESTIMATOR in members:
         if factory is not None:
             raise InvalidParameterError("`network` of load: this model has no network.")
+        if embedding is not None:
+            raise InvalidParameterError("`embedding` of load: this model has none of your own.")
         model = core = estimator_from_bytes(members[ESTIMATOR], path)
     for described in reversed(manifest["methods"]):
         settings = from_plain(described["settings"])
@@ -210,7 +221,8 @@ def _restore(
             settings["network"] = network_setting(described["settings"]["network"], factory)
             model = find_class(described["class"], "network", path)(**settings)
             model._relearn(described)
-            model._restore_network(NetworkParts.from_members(manifest["network"], members, path))
+            parts = NetworkParts.from_members(manifest["network"], members, path, embedding)
+            model._restore_network(parts)
         else:
             innermost = model is core
             model = find_class(described["class"], "rule", path)(model, **settings)

@@ -23,12 +23,115 @@ JUMPS = np.array([0.01, 0.001])  # how often a bet changes its mind, a row
 SLOPES, BENDS, POWER = (-1.0, -0.5, 0.5, 1.0), (-0.5, 0.5), 0.3
 RICH = 1e200  # far beyond every alarm
 BETS = 1 + len(SLOPES) + len(BENDS) + 2
+TOGETHER = 256  # rows whose ranks are found at once
 COLUMN_SHARE = 0.5  # of the level goes to the columns, the rest to score and rarity
 
 Levels = NDArray[np.intp]
 
 
-class SourceMonitor:
+class RankMartingales:
+    """Martingales on the ranks of several statistics of a stream of rows, each with a share of the level.
+
+    Parameters
+    ----------
+    names : list of str
+        Of the statistics.
+    counts : array of int, shape (statistics, 128)
+        Rows of the certified source at each level of each statistic, which no bet was made on.
+    weights : array of float, shape (statistics,)
+        Shares of the level.
+    level : float in (0, 1)
+    seed : int
+        For the coins that break ties.
+
+    Attributes
+    ----------
+    rows, alarm, alarm_row, e_value, where
+        As for `SourceMonitor`.
+    """
+
+    def __init__(
+        self,
+        names: list[str],
+        counts: NDArray[np.int64],
+        weights: NDArray[np.float64],
+        level: float,
+        seed: int,
+    ) -> None:
+        self.level, self.seed = level, seed
+        self._names, self._seen, self._weights = names, counts, weights
+        self._money = np.zeros((len(names), len(JUMPS), BETS))
+        self.rows, self.alarm_row, self.e_value, self.where = 0, None, 1.0, names[0]
+
+    rows: int
+    alarm_row: int | None
+    e_value: float
+    where: str
+
+    @property
+    def alarm(self) -> bool:
+        """Whether the source changed, at this row or before."""
+        return self.alarm_row is not None
+
+    def update_levels(self, levels: Levels) -> Self:
+        """Take rows whose statistics are known as levels from 0 to 127, of shape (n, statistics)."""
+        for start in range(0, len(levels), TOGETHER):
+            part = levels[start : start + TOGETHER]
+            self._bet(self._ranks_of(part))
+        return self
+
+    def _ranks_of(self, levels: Levels) -> NDArray[np.float64]:
+        """Return the rank from above of each row among all before it and itself; count the rows."""
+        n, places = len(levels), np.arange(len(self._names))
+        before = np.arange(n)[:, None] > np.arange(n)  # [later, earlier] within these rows
+        total = (self._seen.sum(axis=1) + np.arange(n)[:, None]).astype(np.float64)
+        above = (self._seen.sum(axis=1)[:, None] - self._seen.cumsum(axis=1))[places, levels]
+        equal = self._seen[places, levels] + 1
+        for place in places:
+            own, others = levels[:, place, None], levels[:, place]
+            above[:, place] += (before & (others > own)).sum(axis=1)
+            equal[:, place] += (before & (others == own)).sum(axis=1)
+            self._seen[place] += np.bincount(others, minlength=LEVELS)
+        return np.asarray((above + self._coins(n) * equal) / (total + 1.0))
+
+    def _bet(self, ranks: NDArray[np.float64]) -> None:
+        """Bet on the ranks of one row after another, of shape (n, statistics)."""
+        n, jumps = len(ranks), JUMPS[:, None]
+        keeps, moves = 1.0 - jumps, jumps / BETS
+        t = self.rows + 1.0 + np.arange(n)
+        # A share 1/(t(t+1)) of the first money starts at row t, for changes that come late.
+        starts, pays = 1.0 / (t * (t + 1.0) * BETS), payoffs(ranks)[:, :, None, :]
+        money, wholes = self._money, np.empty((n, *self._money.shape[:2]))
+        for place in range(n):
+            money = (money + starts[place]) * pays[place]
+            whole = np.minimum(money.sum(axis=2, keepdims=True), RICH)
+            wholes[place] = whole[:, :, 0]
+            money = np.minimum(keeps * money + moves * whole, RICH)
+        self._money, self.rows = money, self.rows + n
+        asleep = (1.0 / (t + 1.0))[:, None, None]
+        wealth = self._weights * (asleep + wholes).mean(axis=2)
+        best = int(wealth[-1].argmax())
+        self.e_value, self.where = float(wealth[-1, best]), self._names[best]
+        evidence = wealth.max(axis=1)
+        reached = np.flatnonzero(evidence >= 1.0 / self.level)
+        if self.alarm_row is None and len(reached):
+            self.alarm_row = int(t[reached[0]])
+        self._keep(evidence)
+
+    def _keep(self, evidence: NDArray[np.float64]) -> None:
+        """Keep what is wanted of the evidence after each of the last rows: nothing."""
+
+    def _coins(self, n: int) -> NDArray[np.float64]:
+        """Return the coins of the next n rows: of row t always the same."""
+        width = len(self._names)
+        bits = np.random.Philox(key=self.seed)
+        skipped = self.rows * width
+        bits.advance(skipped // 4)
+        coins = np.random.Generator(bits).random(n * width + skipped % 4)
+        return coins[skipped % 4 :].reshape(n, width)
+
+
+class SourceMonitor(RankMartingales):
     """Watch a stream of rows without labels.
 
     Each of score, rarity and columns has a martingale of its own and a share of the level, so that the
@@ -68,8 +171,8 @@ class SourceMonitor:
     """
 
     def __init__(self, model: Any, level: float = 0.05, random_state: int = 0) -> None:
-        self.level = check_fraction("level", level, "SourceMonitor")
-        self.seed = check_seed("random_state", random_state, "SourceMonitor")
+        level = check_fraction("level", level, "SourceMonitor")
+        seed = check_seed("random_state", random_state, "SourceMonitor")
         if model.grouped_:
             raise InvalidDataError(
                 "`model` of SourceMonitor must have a certificate that counts rows; this one counts "
@@ -79,35 +182,23 @@ class SourceMonitor:
         source = model.source_
         known = source is not None and source.reference is not None
         self._profile: InputProfile | None = source.profile if known else None
-        start = [np.bincount(score_levels(model.evidence_.score), minlength=LEVELS)]
-        self._names, self._ranks = ["score"], []
+        start = [score_counts(model.evidence_.score)]
+        names, self._ranks = ["score"], []
         if self._profile is not None:
             start.append(np.array(source.reference.surprise))
-            self._names.append("rarity")
+            names.append("rarity")
             for column, counts in zip(self._profile.columns, source.reference.counts, strict=True):
                 ranks = rarity_ranks(column.counts, column.kind == "number")
                 start.append(np.bincount(ranks, weights=counts, minlength=LEVELS))
                 self._ranks.append(ranks)
-                self._names.append(str(column.name))
-        self._seen = np.array(start, np.int64)
+                names.append(str(column.name))
         columns = len(self._ranks)
-        outputs = len(self._names) - columns
+        outputs = len(names) - columns
         share = COLUMN_SHARE if columns else 0.0
-        self._weights = np.array(
+        weights = np.array(
             [(1.0 - share) / outputs] * outputs + [share / max(columns, 1)] * columns
         )
-        self._money = np.zeros((len(self._names), len(JUMPS), BETS))
-        self.rows, self.alarm_row, self.e_value, self.where = 0, None, 1.0, "score"
-
-    rows: int
-    alarm_row: int | None
-    e_value: float
-    where: str
-
-    @property
-    def alarm(self) -> bool:
-        """Whether the source changed, at this row or before."""
-        return self.alarm_row is not None
+        super().__init__(names, np.array(start, np.int64), weights, level, seed)
 
     def update(self, X: Any) -> Self:
         """Take the next rows, in their order; how they are cut into batches does not matter.
@@ -131,45 +222,6 @@ class SourceMonitor:
             levels.append(surprise_levels(self._profile, cells))
             levels += [ranks[cells[:, place]] for place, ranks in enumerate(self._ranks)]
         return self.update_levels(np.stack(levels, axis=1))
-
-    def update_levels(self, levels: Levels) -> Self:
-        """Take rows whose statistics are known already, as levels from 0 to 127, of shape (n, statistics)."""
-        coins = self._coins(len(levels))
-        places = np.arange(len(self._names))
-        for row, coin in zip(levels, coins, strict=True):
-            # Rank from above among all rows so far and this one.
-            total = self._seen.sum(axis=1)
-            upto = np.take_along_axis(self._seen.cumsum(axis=1), row[:, None], axis=1)[:, 0]
-            equal = self._seen[places, row] + 1
-            self._bet((total - upto + coin * equal) / (total + 1))
-            self._seen[places, row] += 1
-        return self
-
-    def _bet(self, ranks: NDArray[np.float64]) -> None:
-        """Bet on one rank of each statistic."""
-        self.rows += 1
-        t = self.rows
-        # A share 1/(t(t+1)) of the first money starts at row t, for changes that come late.
-        money = self._money + 1.0 / (t * (t + 1.0) * BETS)
-        money *= payoffs(ranks)[:, None, :]
-        whole = np.minimum(money.sum(axis=2, keepdims=True), RICH)
-        jumps = JUMPS[:, None]
-        self._money = np.minimum((1.0 - jumps) * money + jumps / BETS * whole, RICH)
-        asleep = 1.0 / (t + 1.0)
-        wealth = self._weights * (asleep + whole[:, :, 0]).mean(axis=1)
-        best = int(wealth.argmax())
-        self.e_value, self.where = float(wealth[best]), self._names[best]
-        if self.alarm_row is None and self.e_value >= 1.0 / self.level:
-            self.alarm_row = t
-
-    def _coins(self, n: int) -> NDArray[np.float64]:
-        """Return the coins of the next n rows: of row t always the same."""
-        width = len(self._names)
-        bits = np.random.Philox(key=self.seed)
-        skipped = self.rows * width
-        bits.advance(skipped // 4)
-        coins = np.random.Generator(bits).random(n * width + skipped % 4)
-        return coins[skipped % 4 :].reshape(n, width)
 
     def to_json(self) -> str:
         """Return the state as text; with the model it goes on from there."""
@@ -203,6 +255,11 @@ class SourceMonitor:
         monitor._money = np.array(state["money"]).reshape(monitor._money.shape)
         monitor.e_value, monitor.where = state["e_value"], state["where"]
         return monitor
+
+
+def score_counts(scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return how many scores there are at each of the 128 levels."""
+    return np.bincount(score_levels(scores), minlength=LEVELS)
 
 
 def payoffs(ranks: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from reliablenet.certificate import Certificate, RuleCertificate
 from reliablenet.certificate.rule_certify import read_certificate
 from reliablenet.errors import DecisionLogError, ReliableNetError
 from reliablenet.monitor.monitor import Monitor
+from reliablenet.monitor.score_stream import ScoreStream, read_scores
 
 if TYPE_CHECKING:
     from reliablenet.monitor.log import DecisionLog, Entry, Rule
@@ -92,6 +96,8 @@ class Watched:
         Why there is no monitor.
     points : list of Point
         At most about a hundred, from the first row of the rule to the last.
+    source : ScoreStream or None
+        Whether confidences still look like those of the certification rows, where the log has them.
     """
 
     name: str
@@ -102,6 +108,7 @@ class Watched:
     monitor: Monitor | None = None
     why_not: str = ""
     points: list[Point] = field(default_factory=list)
+    source: ScoreStream | None = None
 
     @property
     def now(self) -> Tally:
@@ -109,7 +116,12 @@ class Watched:
         return self.tallies.get(self.rules[-1].number, Tally())
 
 
-def watch(log: DecisionLog, level: float = 0.05, alpha: float | None = None) -> Watched:
+def watch(
+    log: DecisionLog,
+    level: float = 0.05,
+    alpha: float | None = None,
+    before: Watched | None = None,
+) -> Watched:
     """Return what a log says of the rule in force.
 
     All is computed anew, so that an outcome counts where its decision stands, however late it came.
@@ -126,6 +138,8 @@ def watch(log: DecisionLog, level: float = 0.05, alpha: float | None = None) -> 
         Allowed probability of a false alarm, ever.
     alpha : float, optional
         A budget instead of that of the certificate in force.
+    before : Watched, optional
+        An earlier view of the same log: its confidences need not be looked at again.
 
     Returns
     -------
@@ -136,20 +150,32 @@ def watch(log: DecisionLog, level: float = 0.05, alpha: float | None = None) -> 
         raise DecisionLogError(f"The decision log {log.name} is empty: nothing was decided yet.")
     force = rules[-1]
     found = Watched(log.name, rules, read_certificate(force.document))
+    found.source = _source(force, level, before)
     share = 1.0
     total = 0
+    scores = array("d")
     for entry in log.entries():
         found.tallies.setdefault(entry.rule, Tally()).add(entry)
         if entry.rule == force.number:
             total += 1
+            scores.append(entry.confidence)
             share = min(share, entry.share)
             if entry.group is not None:
                 found.groups.setdefault(entry.group, Tally()).add(entry)
+    if found.source is not None:
+        found.source.update(np.array(scores[found.source.rows :]))
     try:
         _watch(found, log, force, level, share, total, alpha)
     except ReliableNetError as error:
         found.monitor, found.why_not = None, str(error)
     return found
+
+
+def _source(force: Rule, level: float, before: Watched | None) -> ScoreStream | None:
+    """Return the watch over confidences: as far as it had come, or from the first row."""
+    if before is not None and before.source is not None and before.rules[-1] == force:
+        return before.source
+    return None if force.scores is None else ScoreStream(read_scores(force.scores), level)
 
 
 def _watch(

@@ -15,11 +15,45 @@ KINDS = {
     "monotone": "the threshold was chosen on the fold itself, which costs nothing because a higher "
     "threshold never acts on more rows",
     "sequence": "thresholds were tested in an order that was fixed before, up to the first that failed",
+    "anytime": "rows were looked at as they came, and the bound holds at every look",
 }
 UNITS = {
     "row": "it speaks of a random new row from the same source",
     "group": "it speaks of a random row of a random new group, whatever the number of its rows",
 }
+
+
+VOIDS = (
+    (
+        "Another source.",
+        "It speaks of rows drawn as the certification fold was drawn. Other people, years or sensors are "
+        "another source: certify again on rows from there.",
+    ),
+    (
+        "Rows used twice.",
+        "A certification row that also trained the model, chose its settings, or is a copy of one that "
+        "did, proves nothing.",
+    ),
+    (
+        "Rows that belong together.",
+        "Several rows of one person are not independent. Keep each person in one fold and count persons.",
+    ),
+    (
+        "Looking, then looking again.",
+        "Trying ten models, seeds or budgets on the same fold and keeping the one that passed is not "
+        "covered.",
+    ),
+)
+PARTS_OF_THE_WHOLE = (
+    "Parts of the whole.",
+    "The promise is about all rows together. A group can fare worse than the whole.",
+)
+
+
+def voids(certificate: Certificate | RuleCertificate) -> list[tuple[str, str]]:
+    """Return what voids a certificate, each in a few words and in a sentence."""
+    whole = not isinstance(certificate, RuleCertificate)
+    return [*VOIDS, *([PARTS_OF_THE_WHOLE] if whole else [])]
 
 
 def certificate_facts(certificate: Certificate | RuleCertificate) -> list[tuple[str, str, str]]:

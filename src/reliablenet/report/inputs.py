@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reliablenet.report import text
 from reliablenet.report.charts import Numbers, marked_numbers
+from reliablenet.tables.dates import as_date
 from reliablenet.tables.profile import ColumnProfile, InputProfile
 
 MOST_COLUMNS = 60
@@ -44,9 +45,10 @@ def hidden_columns(profile: InputProfile) -> int:
 
 def _usual(column: ColumnProfile) -> str:
     missing = f"; missing in {text.percent(column.missing)}" if column.missing else ""
-    if column.kind == "number":
+    if column.fences:
         low, _, high = column.quartiles
-        return f"half of them from {low:,g} to {high:,g}{missing}"
+        unit = " characters" if column.kind == "text" else ""
+        return f"half of them from {_shown(column, low)} to {_shown(column, high)}{unit}{missing}"
     if column.kind == "category":
         counted = zip(column.counts[1:], column.levels, strict=False)
         levels = [level for _, level in sorted(counted, key=lambda one: -one[0])]
@@ -57,11 +59,21 @@ def _usual(column: ColumnProfile) -> str:
 
 def _odd(column: ColumnProfile) -> str:
     odd = []
-    if column.kind == "number":
+    if column.fences:
         low, high = column.fences
-        odd += [f"below {low:,g}", f"above {high:,g}"]
+        before, after = {
+            "date": ("before", "after"),
+            "text": ("shorter than", "longer than"),
+        }.get(column.kind, ("below", "above"))
+        odd += [f"{before} {_shown(column, low)}", f"{after} {_shown(column, high)}"]
+    if column.kind == "date" and column.fences:
+        odd.append("no date")
     if column.closed:
         odd.append("any other")
     if not column.counts[0]:
         odd.append("missing")
     return ", ".join(odd) or text.NONE
+
+
+def _shown(column: ColumnProfile, number: float) -> str:
+    return as_date(number) if column.kind == "date" else f"{number:,g}"

@@ -20,7 +20,7 @@ from reliablenet.modelfile import versions
 from reliablenet.report import text
 from reliablenet.report.bearing import bearing_parts, bearing_table, moves_table
 from reliablenet.report.calibration import calibration_charts, reliability_bins
-from reliablenet.report.certificate import budget_scale, certificate_facts, parts_table
+from reliablenet.report.certificate import budget_scale, certificate_facts, parts_table, voids
 from reliablenet.report.charts import marked_numbers
 from reliablenet.report.curves import (
     COLUMNS,
@@ -116,6 +116,7 @@ def model_page(
         certificate_hash=json.loads(certificate.to_json())["sha256"],
         scale=budget_scale(certificate),
         parts=parts_table(certificate),
+        voids=voids(certificate),
         promise=""
         if model.promise is None
         else text.sentence(promise_wording.promise_text(model.promise, certificate.tolerance)),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from reliablenet.monitor.log import DecisionLog, Entry
+from reliablenet.monitor.score_stream import ScoreStream, SourcePoint
 from reliablenet.monitor.watched import Point, Tally, Watched, watch
 from reliablenet.report import text
 from reliablenet.report.charts import (
@@ -25,6 +26,7 @@ from reliablenet.report.charts import (
     thin,
 )
 from reliablenet.report.page import render
+from reliablenet.tables.tolerance import Margin
 
 MOST_LISTED = 25
 MOST_ROWS = 25  # of the numbers below a chart
@@ -36,6 +38,7 @@ def monitor_page(
     *,
     level: float = 0.05,
     title: str = "",
+    live: bool = False,
     classes: Sequence[str] = (),
     watched: Watched | None = None,
 ) -> str:
@@ -48,9 +51,10 @@ def monitor_page(
         Allowed probability of a false alarm.
     title : str
         By default the name of the model in force.
+    live : bool
+        Whether the page has forms that write outcomes to the server it came from, or is for reading alone.
     classes : sequence of str
-        Labels that a person may choose from. With them the page has forms that write outcomes to the
-        server it came from; without, it is for reading alone.
+        Labels that a person may choose from; none where the truth is a number.
     watched : Watched, optional
         What `watch` found, if that is known already.
 
@@ -69,7 +73,7 @@ def monitor_page(
     return render(
         "monitor.html",
         title=title or rule.name,
-        live=bool(classes),
+        live=live,
         classes=list(classes),
         state=state,
         badge=badge,
@@ -79,6 +83,9 @@ def monitor_page(
         evidence=_evidence(found, level) if found.points else None,
         bound=_bound(found) if found.points else None,
         coverage=_coverage(found.points) if found.points else None,
+        source=found.source,
+        source_level=text.budget(level),
+        source_chart=_source(found.source) if found.source and found.source.points else None,
         parts=_parts(found) if monitor and len(monitor.parts) > 1 else None,
         groups=_groups(found.groups) if found.groups else None,
         waiting=[_listed(entry, kept) for entry in waiting],
@@ -147,22 +154,58 @@ def _facts(found: Watched) -> list[tuple[str, str, str]]:
 
 def _evidence(found: Watched, level: float) -> Chart:
     points = found.points
-    rows = [point.rows for point in points]
-    height = [_decades(point.e_value) for point in points]
-    limit = math.log10(1 / level)
-    x = _rows_axis(points)
-    low, high = math.floor(min(-1.0, *height)), math.ceil(max(limit + 0.2, *height))
-    y = axis("evidence that the promise is broken", low, high, _power, min(high - low, 7))
-    cells = [[text.count(p.rows), _moment(p.time), _evidence_text(p.e_value)] for p in points]
     last = _evidence_text(points[-1].e_value)
-    return Chart(
+    return _evidence_chart(
+        points,
+        level,
         title="Evidence against the promise",
-        description=f"After {rows[-1]:,} rows the evidence is {last}; the alarm is at {1 / level:g}.",
+        of="evidence that the promise is broken",
+        description=f"After {points[-1].rows:,} rows the evidence is {last}; the alarm is at {1 / level:g}.",
+        limit=f"alarm at {1 / level:g}",
+        numbers=_thinned(
+            ["Rows", "Time", "Evidence"],
+            [[text.count(p.rows), _moment(p.time), _evidence_text(p.e_value)] for p in points],
+        ),
+    )
+
+
+def _source(stream: ScoreStream) -> Chart:
+    points, limit = stream.points, f"{1 / stream.level:g}"
+    cells = [[text.count(point.rows), _evidence_text(point.e_value)] for point in points]
+    return _evidence_chart(
+        points,
+        stream.level,
+        title="Evidence of another source",
+        of="evidence of another source",
+        description=f"After {points[-1].rows:,} rows the evidence is {cells[-1][1]}; a change is told at {limit}.",
+        limit=f"a change is told at {limit}",
+        numbers=_thinned(["Rows", "Evidence"], cells),
+    )
+
+
+def _evidence_chart(
+    points: Sequence[Point | SourcePoint],
+    level: float,
+    *,
+    title: str,
+    of: str,
+    description: str,
+    limit: str,
+    numbers: Numbers,
+) -> Chart:
+    height = [_decades(point.e_value) for point in points]
+    decades = math.log10(1 / level)
+    low, high = math.floor(min(-1.0, *height)), math.ceil(max(decades + 0.2, *height))
+    x, y = _rows_axis(points), axis(of, low, high, _power, min(high - low, 7))
+    rows = [0, *(point.rows for point in points)]
+    return Chart(
+        title=title,
+        description=description,
         x=x,
         y=y,
-        lines=(line("evidence", 1, x, y, [0, *rows], [0.0, *height]),),
-        rules=(Rule(float(y.place(limit)), f"alarm at {1 / level:g}"),),
-        numbers=_thinned(["Rows", "Time", "Evidence"], cells),
+        lines=(line("evidence", 1, x, y, rows, [0.0, *height]),),
+        rules=(Rule(float(y.place(decades)), limit),),
+        numbers=numbers,
     )
 
 
@@ -214,7 +257,7 @@ def _coverage(points: Sequence[Point]) -> Chart:
     )
 
 
-def _rows_axis(points: Sequence[Point]) -> Axis:
+def _rows_axis(points: Sequence[Point | SourcePoint]) -> Axis:
     return axis("rows decided", 0, points[-1].rows, lambda value: f"{value:,.0f}", 4)
 
 
@@ -293,12 +336,22 @@ def _listed(entry: Entry, features: Mapping[str, str]) -> dict[str, Any]:
     return {
         "id": entry.id,
         "time": _moment(entry.time),
-        "label": entry.label,
+        "label": _answer(entry),
         "confidence": f"{entry.confidence:.4f}",
         "accepted": "acted on" if entry.accepted else "deferred",
         "group": entry.group,
         "features": {} if asked is None else json.loads(asked),
     }
+
+
+def _answer(entry: Entry) -> str:
+    """Return what the model said: a class, or a number and what it was held to."""
+    if entry.tolerance is None:
+        return entry.label
+    margin = Margin.from_text(entry.tolerance)
+    amount: Any = margin.amount
+    allowed = f"{100 * amount:.4g} % of the truth" if margin.relative else f"{amount:.4g}"
+    return f"{float(entry.label):.6g}, right within {allowed}"
 
 
 def _decades(e_value: float) -> float:

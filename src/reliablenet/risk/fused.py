@@ -26,8 +26,8 @@ LOG_SOFTMAX_BACKWARD = torch.ops.aten._log_softmax_backward_data.default
 class StepGradient(NamedTuple):
     """What one batch gives.
 
-    ``gradient`` is that in the logits, ``total * weight`` is psi; ``confidence`` and ``margin``, of
-    shape (n, 1), are what both loss and violation are made of.
+    ``gradient`` is that in the logits, ``total * weight`` is psi, or each group's part of it;
+    ``confidence`` and ``margin``, of shape (n, 1), are what both loss and violation are made of.
     """
 
     gradient: Tensor
@@ -38,7 +38,7 @@ class StepGradient(NamedTuple):
 
     @property
     def psi(self) -> Tensor:
-        """The surrogate of the batch."""
+        """The surrogate of the batch; with groups, what the rows of each add to it."""
         return self.total * self.weight
 
 
@@ -86,6 +86,7 @@ def step_gradient(
     tau: float,
     m1: float,
     m2: float,
+    group: Tensor | None = None,
 ) -> StepGradient:
     """Differentiate loss_weight * cross-entropy + multiplier * psi / scale in the logits.
 
@@ -93,10 +94,13 @@ def step_gradient(
     ----------
     logits : Tensor of shape (n, K)
     y : integer Tensor of shape (n,)
-    multiplier : float, or Tensor of shape ()
+    multiplier : float, or Tensor of shape (), or of shape (G,) with groups
+        That of a row's group is for what the row adds to psi.
     loss_weight, scale : float
     threshold, tau, m1, m2 : float
         As for `violation` and `zeta`; not checked here.
+    group : integer Tensor of shape (n,), optional
+        Group of each row, 0 to G-1; ``total`` of the answer then has shape (G,).
 
     Returns
     -------
@@ -120,7 +124,11 @@ def step_gradient(
             excess = torch.maximum(excess, floor)  # or the clamp below would let it pass
         # g, the smaller of the two, cut where the sigmoid comes to nothing
         s = torch.addcmul(offset, torch.clamp(margin, floor, excess), steepness).sigmoid_()
-        total = s.sum()
+        if group is None:
+            total = s.sum()
+        else:
+            total = s.new_zeros(len(multiplier)).index_add_(0, group, s.squeeze(1))  # type: ignore[arg-type]
+            multiplier = multiplier.index_select(0, group).unsqueeze(1)  # type: ignore[union-attr]
         # The slope of zeta, from sigmoid' = s - s^2, belongs to whichever of the two is the minimum:
         # d margin = d log p(rival) - d log p(y), d confidence = c d log p(top).
         slope = torch.addcmul(s, s, s, value=-1.0).mul_(slope_factor * multiplier)

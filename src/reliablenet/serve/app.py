@@ -85,7 +85,8 @@ def _add_decisions(app: FastAPI, state: State) -> None:
     async def invocations(request: Request) -> Response:
         body = await _read_json(request, state.settings)
         served = state.served
-        return _json(_predictions(await _decide(state, served, _read_rows(body, served))))
+        answer = await _decide(state, served, _read_rows(body, served))
+        return _json(_predictions(answer, served.answering.name))
 
     @app.get("/ping")
     async def ping() -> Response:
@@ -123,7 +124,7 @@ def _add_protocol(app: FastAPI, state: State) -> None:
         served = model(name)
         return _json(
             inference_protocol.describe(
-                served.columns, served.name, served.hash[:12], served.classes
+                served.columns, served.name, served.hash[:12], served.answering
             )
         )
 
@@ -140,14 +141,15 @@ def _add_protocol(app: FastAPI, state: State) -> None:
             raise unusable("`id` of an inference request must be text.")
         answer = await _decide(state, served, inference_protocol.read_rows(body, served.columns))
         version = served.hash[:12]
-        return _json(inference_protocol.write_answer(answer, served.name, version, told))
+        title = served.answering.name
+        return _json(inference_protocol.write_answer(answer, title, served.name, version, told))
 
 
 def _add_outcomes(app: FastAPI, state: State) -> None:
     @app.post("/outcomes")
     async def report(request: Request) -> Response:
         body = await _read_json(request, state.settings)
-        reported = outcomes.read_outcomes(body, state.served.texts, state.settings.most_rows)
+        reported = outcomes.read_outcomes(body, state.served.answering, state.settings.most_rows)
         statuses = await asyncio.to_thread(outcomes.record, state.log, reported)
         state.counters.reported(statuses)
         results = [
@@ -198,9 +200,12 @@ def _add_telling(app: FastAPI, state: State) -> None:
 
 
 def _page(state: State) -> str:
-    served, watched = state.served, state.watching.view()
     return monitor_page(
-        state.log, level=state.settings.level, classes=served.texts, watched=watched
+        state.log,
+        level=state.settings.level,
+        live=True,
+        classes=state.served.answering.choices,
+        watched=state.watching.view(),
     )
 
 
@@ -238,28 +243,30 @@ def _read_rows(body: dict[str, Any], served: ServedModel) -> Rows:
     return readers[found[0]](body[found[0]])
 
 
-def _predictions(answer: Answer) -> dict[str, Any]:
+def _predictions(answer: Answer, name: str) -> dict[str, Any]:
     answers = answer.answers
-    rows = zip(answers.labels, answers.confidences, answers.accepted, answer.logged, strict=True)
+    rows = zip(answers.values, answers.confidences, answers.accepted, answer.logged, strict=True)
     return {
         "predictions": [
             {
-                "label": label,
+                name: value,
                 "confidence": confidence,
                 "accepted": accepted,
                 "id": logged.id,
                 "audit": logged.audit,
             }
-            for label, confidence, accepted, logged in rows
+            for value, confidence, accepted, logged in rows
         ]
     }
 
 
 def _listed(entry: Entry, features: dict[str, str]) -> dict[str, Any]:
+    number = entry.tolerance is not None
+    answer = {"value": float(entry.label), "tolerance": entry.tolerance} if number else {}
     shown = {
         "id": entry.id,
         "time": entry.time,
-        "label": entry.label,
+        **(answer or {"label": entry.label}),
         "confidence": entry.confidence,
         "accepted": entry.accepted,
         "group": entry.group,

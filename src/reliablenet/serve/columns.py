@@ -96,7 +96,10 @@ class Columns:
         self.categories = (
             frozenset(map(str, encoder.categories_)) if known and encoder else frozenset()
         )
-        self.idle = frozenset(map(str, encoder.dropped_)) if known and encoder else frozenset()
+        idle = frozenset(map(str, encoder.dropped_)) if known and encoder else frozenset()
+        # What the tolerance of a row is read from must be there, whether or not it was learned from.
+        self._tolerance = getattr(getattr(model._target, "tolerance", None), "column", "")
+        self.idle = idle - {self._tolerance}
         *_, core = layers(model)
         self.separable = hasattr(core, "network_")
         profile = getattr(model, "profile_", None)
@@ -262,6 +265,8 @@ class Columns:
                 numbers[name] = _finite(name, values)
             elif float in kinds or int in kinds:
                 _refuse_infinite(name, values)
+            if name == self._tolerance:
+                _check_tolerance(name, values)
             if kinds == {type(None)} and name in self._complete:
                 raise unusable(
                     f"Column {name!r} is null in every row, and never was in a row that the model was "
@@ -325,6 +330,17 @@ def _refuse_infinite(name: str, values: list[Any]) -> None:
     for place, value in enumerate(values):
         if type(value) in (int, float) and not -TOO_LARGE < value < TOO_LARGE:
             raise unusable(f"Column {name!r} is too large a number in row {place}.", name)
+
+
+def _check_tolerance(name: str, values: list[Any]) -> None:
+    for place, value in enumerate(values):
+        if type(value) not in (int, float) or value <= 0:
+            got = _word(value) if type(value) not in (int, float) else f"{value:g}"
+            raise unusable(
+                f"Column {name!r} says how far the value of a row may be off, and must be a number above "
+                f"0; got {got} in row {place}.",
+                name,
+            )
 
 
 class _Levels:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from reliablenet._version import __version__
+from reliablenet.serve.answering import Answering
 from reliablenet.serve.inference_protocol import TYPES
 from reliablenet.serve.served import ServedModel
 from reliablenet.serve.settings import Settings
@@ -13,7 +14,6 @@ JSON = "application/json"
 TEXT = {"type": "string"}
 FLAG = {"type": "boolean"}
 SHARE = {"type": "number"}
-LABEL = {"type": ["string", "number", "boolean"]}
 ERRORS = {
     400: "The body is not JSON.",
     401: "The token is missing or wrong.",
@@ -56,8 +56,8 @@ def _paths(served: ServedModel, row: dict[str, Any], most: int) -> dict[str, Any
         "in": "query",
         "schema": {"type": "integer", "minimum": 1, "maximum": 500, "default": 50},
     }
-    decisions = _object({"predictions": _list(_decision())})
-    listed = {"properties": {"id": TEXT, "time": SHARE, "label": TEXT}, "type": "object"}
+    decisions = _object({"predictions": _list(_decision(served.answering))})
+    listed = {"properties": {"id": TEXT, "time": SHARE}, "type": "object"}
     v2 = "/v2/models/{name}"
     return {
         "/invocations": {
@@ -65,7 +65,10 @@ def _paths(served: ServedModel, row: dict[str, Any], most: int) -> dict[str, Any
         },
         "/outcomes": {
             "post": _asks(
-                "Report outcomes", _outcome(most), {"type": "object"}, more=(207, 404, 409)
+                "Report outcomes",
+                _outcome(served.answering, most),
+                {"type": "object"},
+                more=(207, 404, 409),
             )
         },
         "/audit": {
@@ -117,8 +120,8 @@ def _invocation(row: dict[str, Any], served: ServedModel, most: int) -> dict[str
     return {"oneOf": [records, _object({"dataframe_split": split}, closed=True)]}
 
 
-def _outcome(most: int) -> dict[str, Any]:
-    truth = _object({"id": TEXT, "truth": LABEL}, closed=True)
+def _outcome(answering: Answering, most: int) -> dict[str, Any]:
+    truth = _object({"id": TEXT, "truth": answering.schema}, closed=True)
     wrong = _object({"id": TEXT, "wrong": FLAG}, closed=True)
     return _object({"outcomes": _list({"oneOf": [truth, wrong]}, most)}, closed=True)
 
@@ -135,10 +138,9 @@ def _inference(most: int) -> dict[str, Any]:
     return body
 
 
-def _decision() -> dict[str, Any]:
-    return _object(
-        {"label": LABEL, "confidence": SHARE, "accepted": FLAG, "id": TEXT, "audit": FLAG}
-    )
+def _decision(answering: Answering) -> dict[str, Any]:
+    answer = {answering.name: answering.schema}
+    return _object({**answer, "confidence": SHARE, "accepted": FLAG, "id": TEXT, "audit": FLAG})
 
 
 def _error() -> dict[str, Any]:

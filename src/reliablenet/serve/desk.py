@@ -219,6 +219,7 @@ class Desk:
             answers.texts,
             answers.confidences,
             answers.accepted,
+            tolerances=answers.tolerances,
             groups=groups,
             features=_written(decided.rows) if self.keep_features else None,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from reliablenet.serve.answering import Answering
 from reliablenet.serve.columns import Columns, Rows
 from reliablenet.serve.desk import Answer
 from reliablenet.serve.errors import unusable
@@ -80,13 +81,15 @@ def _flat(data: list[Any]) -> list[Any]:
     return data
 
 
-def write_answer(answer: Answer, name: str, version: str, request: str | None) -> dict[str, Any]:
-    """Return decisions as five tensors."""
+def write_answer(
+    answer: Answer, title: str, name: str, version: str, request: str | None
+) -> dict[str, Any]:
+    """Return decisions as five tensors; the title is that of the first."""
     answers, logged = answer.answers, answer.logged
-    kind = _datatype(answers.labels)
-    labels = [str(label) for label in answers.labels] if kind == "BYTES" else answers.labels
+    kind = _datatype(answers.values)
+    values = [str(value) for value in answers.values] if kind == "BYTES" else answers.values
     outputs = [
-        ("label", kind, labels),
+        (title, kind, values),
         ("confidence", "FP64", answers.confidences),
         ("accepted", "BOOL", answers.accepted),
         ("id", "BYTES", [entry.id for entry in logged]),
@@ -97,13 +100,13 @@ def write_answer(answer: Answer, name: str, version: str, request: str | None) -
         "model_version": version,
         **({} if request is None else {"id": request}),
         "outputs": [
-            {"name": title, "datatype": datatype, "shape": [len(values)], "data": values}
-            for title, datatype, values in outputs
+            {"name": output, "datatype": datatype, "shape": [len(data)], "data": data}
+            for output, datatype, data in outputs
         ],
     }
 
 
-def describe(columns: Columns, name: str, version: str, classes: list[Any]) -> dict[str, Any]:
+def describe(columns: Columns, name: str, version: str, answering: Answering) -> dict[str, Any]:
     """Return what the protocol tells of a model: its inputs and outputs."""
     if columns.names is None:
         inputs = [{"name": "inputs", "datatype": "FP64", "shape": [-1, columns.width]}]
@@ -116,7 +119,11 @@ def describe(columns: Columns, name: str, version: str, classes: list[Any]) -> d
             }
             for column in columns.names
         ]
-    kinds = {"label": _datatype(classes), "confidence": "FP64", "accepted": "BOOL"}
+    kinds = {
+        answering.name: _datatype(answering.examples),
+        "confidence": "FP64",
+        "accepted": "BOOL",
+    }
     outputs = {**kinds, "id": "BYTES", "audit": "BOOL"}
     return {
         "name": name,
@@ -129,8 +136,8 @@ def describe(columns: Columns, name: str, version: str, classes: list[Any]) -> d
     }
 
 
-def _datatype(labels: list[Any]) -> str:
-    """Return the datatype that all labels have; of unequal ones, that of texts."""
-    kinds = {type(label) for label in labels}
+def _datatype(values: list[Any]) -> str:
+    """Return the datatype that all values have; of unequal ones, that of texts."""
+    kinds = {type(value) for value in values}
     known = {bool: "BOOL", int: "INT64", float: "FP64"}
     return known.get(kinds.pop(), "BYTES") if len(kinds) == 1 else "BYTES"

@@ -34,9 +34,11 @@ def manual_page(served: ServedModel, settings: Settings) -> str:
         title=served.name,
         example=json.dumps(example_request(served), indent=2, ensure_ascii=False),
         outcome=json.dumps(
-            {"outcomes": [{"id": "…", "truth": served.classes[0]}]}, ensure_ascii=False
+            {"outcomes": [{"id": "…", "truth": served.answering.examples[0]}]}, ensure_ascii=False
         ),
-        answers=served.texts,
+        answer=served.answering.name,
+        answers=served.answering.choices,
+        told=served.answering.told,
         token=bool(settings.token),
         most_rows=settings.most_rows,
         most_bytes=settings.most_bytes,

@@ -7,31 +7,48 @@ import math
 import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from reliablenet.errors import DataFileError, InvalidDataError, ModelFileError, OddInputWarning
+from reliablenet.errors import DataFileError, ModelFileError, OddInputWarning
 from reliablenet.methods import load
 from reliablenet.monitor.log import DecisionLog
+from reliablenet.monitor.score_stream import write_scores
+from reliablenet.serve.answering import Answering, answering_of
 from reliablenet.serve.columns import Columns, Rows
-from reliablenet.tables.target import label_texts
 
 
 @dataclass(frozen=True)
 class Answers:
-    """Label, confidence and accepted of each row as JSON has them, the label as the log has it, and how many rows are odd."""
+    """What is said of each row.
 
-    labels: list[Any]
+    Attributes
+    ----------
+    values, confidences, accepted : list
+        As JSON has them; values are labels or numbers.
+    texts : list of str
+        Values as the log has them.
+    tolerances : list of str or None
+        Of numbers: how far each may be off.
+    odd : int
+        How many rows are odd.
+    """
+
+    values: list[Any]
     texts: list[str]
     confidences: list[float]
     accepted: list[bool]
+    tolerances: list[str] | None = None
     odd: int = 0
 
     def cut(self, part: slice) -> Answers:
         """Return the answers to some of the rows, without the count of odd ones."""
         return Answers(
-            self.labels[part], self.texts[part], self.confidences[part], self.accepted[part]
+            self.values[part],
+            self.texts[part],
+            self.confidences[part],
+            self.accepted[part],
+            None if self.tolerances is None else self.tolerances[part],
         )
 
 
@@ -43,6 +60,8 @@ class ServedModel:
     ----------
     name : str
     model : estimator
+    answering : ClassAnswers or NumberAnswers
+        What it answers with.
     columns : Columns
     hash : str
         SHA-256 of the file.
@@ -56,6 +75,7 @@ class ServedModel:
 
     name: str
     model: Any
+    answering: Answering
     columns: Columns
     hash: str
     document: str
@@ -67,38 +87,24 @@ class ServedModel:
 
         Columns that are missing were looked at request by request; here several may stand together.
         """
+        frame = self.columns.frame(rows)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OddInputWarning)  # counted instead
             decisions = self.model.decide(
-                self.columns.frame(rows),
+                frame,
                 defer_odd=self.defer_odd,
                 allow_missing=self.columns.names or range(self.columns.width),
             )
         oddities = getattr(decisions, "oddities", None)
-        labels = decisions.label.tolist()
+        values = getattr(decisions, self.answering.name).tolist()
         return Answers(
-            labels,
-            [self.text_of[label] for label in labels],
+            values,
+            self.answering.texts(values),
             decisions.confidence.tolist(),
             decisions.accepted.tolist(),
+            self.answering.tolerances(frame, rows.size),
             0 if oddities is None else int(oddities.odd.sum()),
         )
-
-    @property
-    def classes(self) -> list[Any]:
-        """The labels that the model can give, as JSON has them."""
-        return list(self.text_of)
-
-    @property
-    def texts(self) -> list[str]:
-        """The same as texts."""
-        return list(self.text_of.values())
-
-    @cached_property
-    def text_of(self) -> dict[Any, str]:
-        """Each label that the model can give with its text."""
-        labels = self.model.classes_
-        return dict(zip(labels.tolist(), label_texts(labels).tolist(), strict=True))
 
     @property
     def acts(self) -> bool:
@@ -126,14 +132,11 @@ def read_model(
             break
     else:
         raise ModelFileError(f"{path} changes while it is read. Write it once, under another name.")
-    if not hasattr(model, "classes_"):
-        raise InvalidDataError(
-            f"`serve` takes models that predict classes; {path} holds a {type(model).__name__}."
-        )
     document = model.certificate_.to_json()
-    rule = log.put_in_force(name, digest, document)
+    rule = log.put_in_force(name, digest, document, write_scores(model))
     columns = Columns(model, allow_missing)
-    return ServedModel(name, model, columns, digest, document, rule, defer_odd)
+    answering = answering_of(model)
+    return ServedModel(name, model, answering, columns, digest, document, rule, defer_odd)
 
 
 def _hash(path: Path) -> str:

@@ -33,7 +33,7 @@ class Watching:
         with self._lock:
             seen = (len(self.log.rules()), *self.log.counts().values())
             if self._view is None or seen != self._seen:
-                self._view, self._seen = watch(self.log, self.level), seen
+                self._view, self._seen = watch(self.log, self.level, before=self._view), seen
             self._time = time.monotonic()
             return self._view
 
@@ -41,9 +41,16 @@ class Watching:
         """Return what Prometheus is told, at most a minute old."""
         old = time.monotonic() - self._time > STALE
         view = self.view() if old or self._view is None else self._view
+        gauges = []
+        if view.source is not None:
+            gauges = [
+                ("source_changed", "Whether confidences ever changed.", float(view.source.alarm)),
+                ("source_e_value", "Evidence of another source.", min(view.source.e_value, 1e300)),
+            ]
         if view.monitor is None:
-            return []
+            return gauges
         return [
+            *gauges,
             ("alarm", "Whether the monitor ever raised the alarm.", float(view.monitor.alarm)),
             ("e_value", "Evidence that the promise is broken.", min(view.monitor.e_value, 1e300)),
             ("upper_bound", "Bound of the share acted on wrongly.", view.monitor.upper_bound),

@@ -17,10 +17,6 @@ from reliablenet.errors import ColumnWarning, InvalidDataError
 MOST_CATEGORIES = 1000  # every category is a column of the matrix
 FEW_CATEGORIES = 20  # so many are never taken for names of rows
 FEW_ROWS = 20  # in fewer, rising whole numbers are no sign of a row number
-DATE = re.compile(
-    r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2}))"
-    r"([T ]\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(Z|[AaPp][Mm]|[+-]\d{2}:?\d{2})?)?"
-)
 NAMES_ROWS = re.compile(
     r"(?i:(.*[\W_])?(id|uuid|guid)|(row|index)[\W_]*(nr|no|num|number|id)?)|.*[a-z]I[dD]|Unnamed: \d+"
 )
@@ -32,9 +28,10 @@ IDENTIFIER = (
     "it is called an id and differs in every row: it names rows and tells nothing of new ones. If it "
     "is a measurement, rename it"
 )
-REMEDY_DATES = "To use it, derive numbers from it, such as days since an event or the weekday"
 REMEDY_NUMBERS = "To use it, leave the cells that are not numbers empty"
-REMEDY_TEXT = "To use it, group its values or turn it into numbers"
+REMEDY_TEXT = "To use it, name it as text, group its values or turn it into numbers"
+WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\d_]+")
+FREE_WORDS = 3  # of free text; a name has two
 
 
 def check_columns(wanted: Sequence[str], present: Sequence[Any], name: str) -> None:
@@ -183,13 +180,11 @@ def why_useless_text(levels: list[str], rows: int) -> str:
     Examples
     --------
     >>> from reliablenet.tables.columns import why_useless_text
-    >>> why_useless_text(["2024-01-31", "2024-02-01"], rows=200)
-    'it holds dates. To use it, derive numbers from it, such as days since an event or the weekday'
     >>> why_useless_text(["red", "blue"], rows=200)
     ''
+    >>> why_useless_text([f"k-{number}" for number in range(150)], rows=200)[:57]
+    'it is text with 150 different values in 200 training rows'
     """
-    if len(levels) > 1 and all(DATE.fullmatch(text.strip()) for text in levels):
-        return f"it holds dates. {REMEDY_DATES}"
     if len(levels) <= MOST_CATEGORIES and (
         len(levels) <= FEW_CATEGORIES or len(levels) <= rows / 2
     ):
@@ -200,3 +195,20 @@ def why_useless_text(levels: list[str], rows: int) -> str:
         other = levels[int(np.argmin(numbers))]
         return f"most of its {count} are numbers, but {other!r} is not. {REMEDY_NUMBERS}"
     return f"it is text with {count}: an identifier or free text. {REMEDY_TEXT}"
+
+
+def is_free_text(levels: Sequence[str]) -> bool:
+    """Tell whether at least half of some texts have three words or more, and not the same but for numbers.
+
+    Examples
+    --------
+    >>> from reliablenet.tables.columns import is_free_text
+    >>> is_free_text(["where is my card", "card lost"]), is_free_text(["Ada King", "AB-31 x"])
+    (True, False)
+    >>> is_free_text([f"order {number} was shipped" for number in range(100)])
+    False
+    """
+    sample = levels[:: max(1, len(levels) // 1000)]
+    words = [tuple(WORD.findall(text[:1000])) for text in sample]
+    long = sum(len(some) >= FREE_WORDS for some in words)
+    return 2 * long >= len(sample) > 0 and 2 * len(set(words)) >= len(sample)

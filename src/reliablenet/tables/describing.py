@@ -7,6 +7,7 @@ one digit, and a category of fewer than five rows is not named.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,12 @@ from reliablenet.tables.profile import (
     FEW,
     ColumnProfile,
     InputProfile,
-    as_numbers,
+    Kind,
     as_table,
     kind_of,
     layout_of,
 )
-from reliablenet.tables.tabular import text_codes
+from reliablenet.tables.values import text_codes
 
 CELLS, CELL_ROWS = 10, 10  # cells of a column of numbers, and rows that each holds at least
 MOST_LEVELS = 1000
@@ -30,7 +31,9 @@ MOST_COLUMNS = 2000
 SAMPLED = 50_000  # rows that cells are cut from
 
 
-def describe_rows(X: Any, unused: Any = ()) -> InputProfile | None:
+def describe_rows(
+    X: Any, unused: Any = (), dates: Mapping[Any, bool] | None = None, texts: Any = ()
+) -> InputProfile | None:
     """Return the profile of rows, None where they have no columns to describe.
 
     Parameters
@@ -39,6 +42,10 @@ def describe_rows(X: Any, unused: Any = ()) -> InputProfile | None:
         None is returned for texts, sparse matrices, streams, and more than 2,000 columns.
     unused : collection of str or int
         Columns that the model leaves out.
+    dates : mapping of str or int to bool, optional
+        Columns that it reads as dates, and whether the day comes first in them.
+    texts : collection of str or int
+        Columns that it reads as free text.
     """
     table = as_table(X)
     if table is None or len(table) == 0:
@@ -47,46 +54,53 @@ def describe_rows(X: Any, unused: Any = ()) -> InputProfile | None:
     used = [name for name in table.columns if name not in left_out]
     if not 0 < len(used) <= MOST_COLUMNS or len(set(map(str, used))) < len(used):
         return None
-    columns = tuple(describe(table[name], name) for name in used)
+    kinds: dict[Any, Kind] = dict.fromkeys(dates or (), "date")
+    kinds |= dict.fromkeys(texts, "text")
+    columns = tuple(
+        describe(table[name], name, kinds.get(name), day_first=(dates or {}).get(name, False))
+        for name in used
+    )
     return InputProfile(len(table), layout_of(X), columns)
 
 
-def describe(values: pd.Series[Any], name: Any) -> ColumnProfile:
-    """Return the profile of one column."""
+def describe(
+    values: pd.Series[Any], name: Any, kind: Kind | None = None, *, day_first: bool = False
+) -> ColumnProfile:
+    """Return the profile of one column, of the kind that its type tells if it is not given."""
     name = int(name) if isinstance(name, int | np.integer) else str(name)
-    kind = kind_of(values)
-    if kind == "number":
-        return _describe_number(values, name)
+    kind = kind or kind_of(values)
     if kind == "category":
         return _describe_category(values, name)
-    missing = int(values.isna().sum())
-    return ColumnProfile(name, kind, (missing, len(values) - missing))
+    return _describe_measured(values, name, kind, day_first)
 
 
-def _describe_number(values: pd.Series[Any], name: str | int) -> ColumnProfile:
-    numbers = as_numbers(values)
+def _describe_measured(
+    values: pd.Series[Any], name: str | int, kind: Kind, day_first: bool
+) -> ColumnProfile:
+    blank = ((0.0, 0.0), (0.0, 0.0, 0.0))
+    numbers = ColumnProfile(name, kind, (0, 0), (), *blank, day_first=day_first).measure(values)
     finite = numbers[np.isfinite(numbers)]
     if len(finite) == 0:
         return ColumnProfile(name, "text", (len(values), 0))
     distinct, counts = np.unique(finite[:: -(-len(finite) // SAMPLED)], return_counts=True)
     edges = cut_cells(distinct, counts)
-    plain = ColumnProfile(
-        name, "number", (0,) * (len(edges) + 2), edges, (0.0, 0.0), (0.0, 0.0, 0.0)
-    )
-    cells = np.bincount(plain.codes(values), minlength=len(edges) + 2)
+    places = np.where(np.isnan(numbers), 0, 1 + np.searchsorted(edges, numbers, side="right"))
+    cells = np.bincount(places, minlength=len(edges) + 2)
+    digits = "{:.0f}" if kind == "date" else "{:.3g}"
     return ColumnProfile(
         name,
-        "number",
+        kind,
         tuple(cells.tolist()),
         edges,
         fences=widen(float(finite.min()), float(finite.max())),
         quartiles=tuple(
-            float(f"{q:.3g}")
+            float(digits.format(q))
             for q in np.repeat(distinct, counts)[
                 [round(share * (int(counts.sum()) - 1)) for share in (0.25, 0.5, 0.75)]
             ]
         ),
         commonest=_share(int(counts.max()), int(counts.sum())),
+        day_first=day_first,
     )
 
 

@@ -22,10 +22,11 @@ from reliablenet.tables.fold_sizes import PAPER_SHARES, FoldSizes, fold_counts
 
 @dataclass(frozen=True)
 class Fold:
-    """Rows ``X`` (array or data frame) and their labels ``y``."""
+    """Rows ``X`` (array or data frame), their labels ``y``, and how much each counts in training."""
 
     X: Any
     y: NDArray[Any]
+    weight: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         rows, labels = _rows("X", self.X), _rows("y", self.y)

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from reliablenet.tables.dates import as_date
 from reliablenet.tables.oddities import Oddities, Oddity, What, some_values
 from reliablenet.tables.profile import (
     FEW,
@@ -25,8 +26,8 @@ from reliablenet.tables.profile import (
     image_columns,
     kind_of,
 )
-from reliablenet.tables.tabular import text_codes
 from reliablenet.tables.units import CHANCE, changed_factor
+from reliablenet.tables.values import text_codes
 
 SAMPLED = 250  # rows that are looked at for a change of unit
 MANY = 1000  # rows from which on it pays to read texts once for all
@@ -70,9 +71,22 @@ def find_oddities(profile: InputProfile | None, X: Any, rows: int | None = None)
     if table is None:
         return Oddities(nothing, profiled=False)
     search = _Search(n)
-    for column in profile.columns:
+    for column in profile.columns if n != 1 else _not_usual(profile.columns, table):
         search.look_at(column, table[column.name])
     return search.result()
+
+
+def _not_usual(columns: Sequence[ColumnProfile], table: pd.DataFrame) -> list[ColumnProfile]:
+    """Return the columns in which a single row must be looked at: most rows have none, and are done."""
+    row: dict[Any, Any] = dict(zip(table.columns.tolist(), table.iloc[0].to_numpy(), strict=True))
+    return [column for column in columns if not _is_usual(column, row[column.name])]
+
+
+def _is_usual(column: ColumnProfile, value: Any) -> bool:
+    if column.kind == "number":
+        low, high = column.fences
+        return isinstance(value, np.integer | np.floating) and low <= float(value) <= high
+    return column.kind == "category" and isinstance(value, str) and value in column.known
 
 
 def with_codes(profile: InputProfile | None, X: Any) -> Any:
@@ -167,6 +181,8 @@ class _Search:
                 self._look_at_whole(column, numbers)
         elif column.kind == "category":
             self._look_at_texts(column, values)
+        elif column.fences:
+            self._look_at_measured(column, values)
         else:
             self._look_at_missing(column, values.isna().to_numpy())
             if column.kind == "date" and kind_of(values) != "date" and values.notna().any():
@@ -184,9 +200,34 @@ class _Search:
             text = f"{some_values(count)} far outside {low:,g} to {high:,g}, such as {such}"
             self._add(column, "outside", text, count)
 
+    def _look_at_measured(self, column: ColumnProfile, values: pd.Series[Any]) -> None:
+        """Look at dates, and at the length of texts."""
+        numbers = column.measure(values)
+        missing = np.isnan(numbers)
+        strange = missing & values.notna().to_numpy() if column.kind == "date" else ~missing & False
+        if (count := int(strange.sum())) == len(values) and kind_of(values) != "date":
+            self.odd |= strange
+            text = f"{_KINDS[kind_of(values)]} where training had dates"
+            self._add(column, "type", text, self.n)
+        elif count:
+            self.odd |= strange
+            such = _listed(values[strange].astype(object).iloc[:EXAMPLES], "{!r}")
+            text = f"{some_values(count)} that cannot be read as a date, such as {such}"
+            self._add(column, "unseen", text, count)
+        self._look_at_missing(column, missing & ~strange)
+        low, high = column.fences
+        outside = (numbers < low) | (numbers > high)
+        if count := int(outside.sum()):
+            self.odd |= outside
+            if column.kind == "date":
+                such = ", ".join(map(as_date, numbers[outside][:EXAMPLES]))
+                text = f"far outside {as_date(low)} to {as_date(high)}, such as {such}"
+            else:
+                such = _listed(numbers[outside][:EXAMPLES], "{:,.0f}")
+                text = f"of {such} characters, far outside {low:,g} to {high:,g}"
+            self._add(column, "outside", f"{some_values(count)} {text}", count)
+
     def _look_at_texts(self, column: ColumnProfile, values: pd.Series[Any]) -> None:
-        if self.n == 1 and self._is_usual(column, values):
-            return
         try:
             codes, texts = text_codes(values)
         except TypeError:
@@ -214,12 +255,6 @@ class _Search:
             self._add(column, "unseen", text, count)
         if self.n > 1 and int(present[1:].max(initial=0)) == self.n:
             self._look_at_constant(column, self.n)
-
-    @staticmethod
-    def _is_usual(column: ColumnProfile, values: pd.Series[Any]) -> bool:
-        """Tell quickly that a single text is one that training had."""
-        value = values.array[0]
-        return isinstance(value, str) and value in column.known
 
     def _look_at_missing(self, column: ColumnProfile, missing: NDArray[np.bool_]) -> None:
         count = int(missing.sum())

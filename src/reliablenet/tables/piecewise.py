@@ -11,16 +11,10 @@ from numpy.typing import NDArray
 
 from reliablenet._checks import as_array, check_count
 from reliablenet.errors import InvalidDataError
-from reliablenet.tables.columns import why_useless_text
+from reliablenet.tables.free_text import Embedding
 from reliablenet.tables.linearity import is_nonlinear
-from reliablenet.tables.tabular import (
-    CONSTANT,
-    INCONSISTENT,
-    TabularEncoder,
-    count_texts,
-    read_numbers,
-    text_codes,
-)
+from reliablenet.tables.tabular import CONSTANT, INCONSISTENT, TabularEncoder
+from reliablenet.tables.values import text_codes
 
 GROUPS = 32  # of equally many rows, by which a bend is looked for
 RECURRING_ROWS = 10  # values recur if each has so many rows on average
@@ -50,6 +44,8 @@ class PiecewiseEncoder(TabularEncoder):
         Most bins of a number.
     value_bins : int
         Most bins of a number whose values recur, each in ten rows or more on average.
+    text, dates, embedding
+        As for `TabularEncoder`.
 
     Attributes
     ----------
@@ -63,7 +59,7 @@ class PiecewiseEncoder(TabularEncoder):
         Whether each number and each category was missing in some training row.
     rare_ : list of bool
         Whether each category has rare levels.
-    columns_, numbers_, categories_, dropped_, reasons_, medians_, means_, scales_, levels_
+    columns_, numbers_, categories_, dates_, texts_, dropped_, reasons_, medians_, means_, scales_, levels_
         As for `TabularEncoder`; levels are those that are not rare.
 
     Examples
@@ -91,7 +87,15 @@ class PiecewiseEncoder(TabularEncoder):
     category_gaps_: list[bool]
     rare_: list[bool]
 
-    def __init__(self, bins: int = 8, value_bins: int = 128) -> None:
+    def __init__(
+        self,
+        bins: int = 8,
+        value_bins: int = 128,
+        text: Any = "auto",
+        dates: Any = "auto",
+        embedding: Embedding | None = None,
+    ) -> None:
+        super().__init__(text, dates, embedding)
         self.bins = bins
         self.value_bins = value_bins
 
@@ -116,12 +120,13 @@ class PiecewiseEncoder(TabularEncoder):
         """
         table = self._aligned(X)
         blocks: list[NDArray[Any]] = []
-        for place, column in enumerate(self.numbers_):
-            blocks += self._number_blocks(place, read_numbers(table[column], column))
+        for place, numbers in enumerate(self._all_numbers(table)):
+            blocks += self._number_blocks(place, numbers)
         parts = zip(self.categories_, self.levels_, self.category_gaps_, self.rare_, strict=True)
         for column, levels, gap, rare in parts:
             places = _places(table[column], levels, gap=gap, rare=rare)
             blocks += [places[:, None] == np.arange(len(levels) + gap + rare)]
+        blocks += self.text_columns_.blocks(table)
         return np.concatenate(blocks, axis=1, dtype=np.float32)
 
     @property
@@ -134,7 +139,7 @@ class PiecewiseEncoder(TabularEncoder):
             counts += [max(len(edges) - 1, 0)] + [0] * ((dominant is not None) + gap)
         for levels, gap, rare in zip(self.levels_, self.category_gaps_, self.rare_, strict=True):
             counts += [0] * (len(levels) + gap + rare)
-        return counts
+        return counts + [0] * self.text_columns_.width
 
     def _number_blocks(self, place: int, numbers: NDArray[np.float64]) -> list[NDArray[Any]]:
         """Return the columns of `compact` that a number gives; this changes the array."""
@@ -156,7 +161,7 @@ class PiecewiseEncoder(TabularEncoder):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        numbers, categories = len(self.numbers_), len(self.categories_)
+        numbers, categories = len(self.medians_), len(self.categories_)
         flags = (*self.number_gaps_, *self.category_gaps_, *self.rare_)
         sound = (
             len(self.edges_) == len(self.ranges_) == len(self.dominant_) == numbers
@@ -170,10 +175,9 @@ class PiecewiseEncoder(TabularEncoder):
         if not sound:
             raise InvalidDataError(INCONSISTENT)
 
-    def _learn_number(self, values: pd.Series[Any], column: Any) -> str:
-        if reason := super()._learn_number(values, column):
+    def _learn_number(self, numbers: NDArray[np.float64], column: Any) -> str:
+        if reason := super()._learn_number(numbers, column):
             return reason
-        numbers = read_numbers(values, column)
         seen = ~np.isnan(numbers)
         distinct, counts = np.unique(numbers[seen], return_counts=True)
         frequent = counts.argmax()
@@ -194,14 +198,11 @@ class PiecewiseEncoder(TabularEncoder):
         self.number_gaps_.append(not seen.all())
         return ""
 
-    def _learn_category(self, values: pd.Series[Any], column: Any) -> str:
-        counts = count_texts(values, column)
-        gap = sum(counts.values()) < len(values)
+    def _learn_category(self, counts: dict[str, int], rows: int, column: Any) -> str:
+        gap = sum(counts.values()) < rows
         if len(counts) + gap < 2 or not counts:
             return CONSTANT
-        if reason := why_useless_text(sorted(counts), sum(counts.values())):
-            return reason
-        least = min(max(RARE_ROWS, RARE_SHARE * len(values)), max(counts.values()))
+        least = min(max(RARE_ROWS, RARE_SHARE * rows), max(counts.values()))
         levels = sorted(text for text, count in counts.items() if count >= least)
         self.categories_.append(column)
         self.levels_.append(levels)

@@ -16,7 +16,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from reliablenet.errors import InvalidDataError
-from reliablenet.tables.tabular import text_codes
+from reliablenet.tables.dates import is_date, read_days
+from reliablenet.tables.values import text_codes
 
 FORMAT = "reliablenet-profile/1"
 FEW = 5  # a category of fewer rows is not named: it might tell of a person
@@ -36,21 +37,24 @@ class ColumnProfile:
     name : str or int
         Name, or position in an array.
     kind : {"number", "category", "text", "date"}
-        "text" has too many different values to name them.
+        "text" has too many different values to name them. Dates are measured in days since 1970, and
+        free text by its length in characters; where they are not, they have no ``edges`` and ``fences``.
     counts : tuple of int
-        Training rows in each cell: missing, then the cells of a number between its ``edges``, or each of
-        the ``levels`` and last all others; of text and dates: missing, present.
+        Training rows in each cell: missing, then the cells of what is measured between its ``edges``, or
+        each of the ``levels`` and last all others; of what is neither: missing, present.
     edges : tuple of float
-        Inner borders of the cells of a number: short numbers between two values, never a value.
+        Inner borders of the cells: short numbers between two values, never a value.
     fences : tuple of float
         Below the first and above the second a number is far outside: the range of the training rows,
-        widened by half of it and rounded outwards to one digit. Empty for other kinds.
+        widened by half of it and rounded outwards to one digit. Empty for what is not measured.
     quartiles : tuple of float
-        Of a number, rounded to three digits.
+        Rounded to three digits; of dates to days.
     commonest : float
         Share of the commonest value among those that are not missing, rounded up to a percent.
     levels : tuple of str
         Categories that at least five training rows share.
+    day_first : bool
+        Of dates, whether 3/4/2024 is in April.
     """
 
     name: str | int
@@ -61,6 +65,7 @@ class ColumnProfile:
     quartiles: tuple[float, ...] = ()
     commonest: float = 1.0
     levels: tuple[str, ...] = ()
+    day_first: bool = False
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -68,19 +73,20 @@ class ColumnProfile:
             if isinstance(value, list):
                 object.__setattr__(self, field.name, tuple(value))
         numbers = (*self.edges, *self.fences, *self.quartiles, self.commonest)
-        number = self.kind == "number"
-        cells = {"number": len(self.edges) + 2, "category": len(self.levels) + 2}.get(self.kind, 2)
+        measured = self.kind == "number" or (self.kind != "category" and bool(self.fences))
+        inner = self.edges if measured else self.levels
         sound = (
             type(self.name) in (str, int)
             and self.kind in ("number", "category", "text", "date")
             and all(type(count) is int and count >= 0 for count in self.counts)
-            and len(self.counts) == cells
+            and len(self.counts) == len(inner) + 2
             and all(type(value) in (int, float) and math.isfinite(value) for value in numbers)
             and list(self.edges) == sorted(set(self.edges))
-            and (len(self.fences), len(self.quartiles)) == ((2, 3) if number else (0, 0))
+            and (len(self.fences), len(self.quartiles)) == ((2, 3) if measured else (0, 0))
             and all(type(level) is str for level in self.levels)
             and len(set(self.levels)) == len(self.levels)
             and 0.0 <= self.commonest <= 1.0
+            and type(self.day_first) is bool
         )
         if not sound:
             raise InvalidDataError(
@@ -104,10 +110,16 @@ class ColumnProfile:
         present = sum(self.counts[1:])
         return self.kind == "category" and self.counts[-1] <= OPEN_SHARE * present
 
+    def measure(self, values: pd.Series[Any]) -> NDArray[np.float64]:
+        """Return what is measured of each value; NaN where it is missing or cannot be read so."""
+        if self.kind == "date":
+            return read_days(values, day_first=self.day_first)
+        return text_lengths(values) if self.kind == "text" else as_numbers(values)
+
     def codes(self, values: pd.Series[Any]) -> NDArray[np.intp]:
         """Return the cell of each value, as ``counts`` has them."""
-        if self.kind == "number":
-            numbers = as_numbers(values)
+        if self.fences:
+            numbers = self.measure(values)
             cells: NDArray[np.intp] = 1 + np.searchsorted(self.edges, numbers, side="right")
             cells[np.isnan(numbers)] = 0
             return cells
@@ -223,7 +235,11 @@ class InputProfile:
     def to_dict(self) -> dict[str, Any]:
         """Return the profile as JSON can hold it."""
         columns = [
-            {name: value for name, value in asdict(column).items() if value != ()}
+            {
+                name: value
+                for name, value in asdict(column).items()
+                if value != () and value is not False
+            }
             for column in self.columns
         ]
         return {"format": FORMAT, "rows": self.rows, "layout": self.layout, "columns": columns}
@@ -288,17 +304,20 @@ def as_numbers(values: pd.Series[Any]) -> NDArray[np.float64]:
         return np.array(pd.to_numeric(values.astype(object), errors="coerce"), dtype=np.float64)
 
 
+def text_lengths(values: pd.Series[Any]) -> NDArray[np.float64]:
+    """Return how many characters texts have; NaN for one that is missing or blank."""
+    codes, texts = text_codes(values)
+    lengths = [len(text) if text.strip() else np.nan for text in texts]
+    # The last entry is what code -1, a missing value, finds.
+    return np.asarray(np.array([*lengths, np.nan], np.float64)[codes])
+
+
 def kind_of(values: pd.Series[Any]) -> Kind:
     """Return what a column holds, by its type."""
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf":
         return "number"
     if isinstance(values.dtype, pd.CategoricalDtype):
         return "category"
-    kind = pd.api.types
-    if (
-        kind.is_datetime64_any_dtype(values)
-        or kind.is_timedelta64_dtype(values)
-        or isinstance(values.dtype, pd.PeriodDtype)
-    ):
+    if is_date(values):
         return "date"
-    return "number" if kind.is_numeric_dtype(values) else "category"
+    return "number" if pd.api.types.is_numeric_dtype(values) else "category"

@@ -90,7 +90,7 @@ class Source:
             )
 
     @classmethod
-    def of(cls, train: Any, held_out: Any, unused: Any = ()) -> Source:
+    def of(cls, train: Any, held_out: Any, unused: Any = (), **read_as: Any) -> Source:
         """Describe training rows and count held-out ones.
 
         Parameters
@@ -100,6 +100,8 @@ class Source:
             then stands for them.
         unused : collection of str or int
             Columns that the model leaves out.
+        **read_as
+            Columns that it reads as dates and as free text, as for `describe_rows`.
         """
         if as_table(train) is None or as_table(held_out) is None:
             return cls()
@@ -109,7 +111,7 @@ class Source:
             train, held_out = (
                 _safe_indexing(held_out, np.sort(part)) for part in (order[:half], order[half:])
             )
-        profile = describe_rows(train, unused)
+        profile = describe_rows(train, unused, **read_as)
         return cls(profile, None if profile is None else count_rows(profile, held_out))
 
     def to_bytes(self) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -9,17 +10,23 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from reliablenet._checks import as_array
+from reliablenet._checks import as_array, parameter_error
 from reliablenet._warn import warn_user
 from reliablenet.errors import ColumnWarning, InvalidDataError
 from reliablenet.tables.columns import (
-    REMEDY_DATES,
+    check_columns,
     check_distinct,
+    is_free_text,
     listed,
     row_number,
     why_useless_number,
     why_useless_text,
 )
+from reliablenet.tables.date_columns import DateColumns, check_dates
+from reliablenet.tables.dates import holds_dates, is_date
+from reliablenet.tables.free_text import Embedding
+from reliablenet.tables.text_columns import TextColumns
+from reliablenet.tables.values import count_texts, is_number, read_numbers, text_codes
 
 CONSTANT = "it does not vary"
 ROWS_IN_CACHE = 256
@@ -33,12 +40,27 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
     """Impute, standardise and one-hot encode, as the paper does.
 
     Numbers (booleans among them) get the training median where missing and are standardised;
-    everything else is read as text, gets the most frequent value where missing, and is one-hot
-    encoded. A category that training never saw becomes all zeros.
+    categories get the most frequent value where missing, and are one-hot encoded. A category that
+    training never saw becomes all zeros.
+
+    A date gives numbers: days since 1970, month, day of the month, weekday and hour, as far as they
+    vary, and with another date the days between them. Dates beyond those of the training rows count as
+    the nearest of those; what cannot be read as a date counts as missing. Free text (more than a
+    thousand different values, or more than half as many as rows, most of three words or more) gives the
+    numbers of `TextFeatures`, or those of an embedding of your own.
 
     What cannot be learned from is left out: a column that does not vary on the training fold, and,
-    with a `ColumnWarning`, dates, free text (more than a thousand different values, or more than
-    half as many as rows), and numbers that name or count the rows of a data frame.
+    with a `ColumnWarning`, other text with so many values, and numbers that name or count the rows of
+    a data frame.
+
+    Parameters
+    ----------
+    text : "auto", None, or column or sequence of columns
+        Columns to read as text, beside those that look like it; None leaves free text out.
+    dates : "auto", None, or column or sequence of columns
+        Columns to read as dates, beside those that look like it; None leaves dates out.
+    embedding : callable, optional
+        From a list of n texts to an array of shape (n, d), in place of TF-IDF.
 
     Attributes
     ----------
@@ -48,8 +70,14 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
         Those used as numbers and as categories.
     dropped_, reasons_ : list
         Columns that are left out, and why.
+    dates_, texts_ : list
+        Those used as dates and as free text.
+    date_columns_ : DateColumns
+        How dates become numbers.
+    text_columns_ : TextColumns
+        How texts become numbers.
     medians_, means_, scales_ : list of float
-        Of the numbers, after imputation.
+        Of the numbers and behind them of those that dates give, after imputation.
     levels_ : list of lists of str
         The values of each category, one column of the matrix each.
     modes_ : list of int
@@ -71,7 +99,6 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
         *("columns_", "numbers_", "categories_", "dropped_", "reasons_"),
         *("medians_", "means_", "scales_", "levels_", "modes_"),
     )
-
     columns_: list[Any]
     numbers_: list[Any]
     categories_: list[Any]
@@ -82,13 +109,28 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
     scales_: list[float]
     levels_: list[list[str]]
     modes_: list[int]
+    # None in files of version 0.1
+    text: Any = "auto"
+    dates: Any = "auto"
+    embedding: Embedding | None = None
+    date_columns_: DateColumns = DateColumns()
+    text_columns_: TextColumns = TextColumns()
+
+    def __init__(
+        self, text: Any = "auto", dates: Any = "auto", embedding: Embedding | None = None
+    ) -> None:
+        self.text = text
+        self.dates = dates
+        self.embedding = embedding
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn columns, medians, modes, scales and categories from the training rows."""
         table = _as_frame(X)
         for name in self._learned:
             setattr(self, name, [])
+        self.date_columns_, self.text_columns_ = DateColumns(), TextColumns()
         self.columns_ = table.columns.tolist()
+        self._check_asked()
         for column in table.columns:
             reason = self._learn(table[column], column, named=isinstance(X, pd.DataFrame))
             if reason:
@@ -96,7 +138,11 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
                 self.reasons_.append(reason)
             if reason and reason != CONSTANT:
                 warn_user(f"Column {column!r} is left out: {reason}.", ColumnWarning)
-        if not self.numbers_ and not self.categories_:
+        self.date_columns_.learn_parts(table, self._learn_number)
+        for column in self.date_columns_.drop_unused():
+            self.dropped_.append(column)
+            self.reasons_.append(CONSTANT)
+        if not (self.numbers_ or self.categories_ or self.dates_ or self.texts_):
             raise InvalidDataError(
                 f"No feature varies over the {len(table)} training rows in a way that can be "
                 f"learned from; columns: {listed(self.dropped_)}."
@@ -110,11 +156,9 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
             if matrix is not None:
                 return matrix
         table = self._aligned(X)
-        width = len(self.numbers_) + sum(len(levels) for levels in self.levels_)
-        matrix = np.zeros((len(table), width), np.float32)
+        matrix = np.zeros((len(table), len(self.bins_)), np.float32)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
-            for place, column in enumerate(self.numbers_):
-                numbers = read_numbers(table[column], column)
+            for place, numbers in enumerate(self._all_numbers(table)):
                 numbers[np.isnan(numbers)] = self.medians_[place]
                 matrix[:, place] = (numbers - self.means_[place]) / self.scales_[place]
         if not np.isfinite(matrix).all():
@@ -122,7 +166,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
             raise InvalidDataError(
                 f"Row {row_number(table, row)} holds a number too large to standardise in 32 bits. Drop or clip it."
             )
-        start = len(self.numbers_)
+        start = len(self.medians_)
         for column, levels, mode in zip(self.categories_, self.levels_, self.modes_, strict=True):
             codes, texts = text_codes(table[column])
             known = {level: place for place, level in enumerate(levels)}
@@ -131,6 +175,9 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
             rows = np.flatnonzero(places >= 0)
             matrix[rows, start + places[rows]] = 1.0
             start += len(levels)
+        for block in self.text_columns_.blocks(table):
+            matrix[:, start : start + block.shape[1]] = block
+            start += block.shape[1]
         return matrix
 
     def compact(self, X: Any) -> NDArray[np.float32]:
@@ -140,7 +187,17 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
     @property
     def bins_(self) -> list[int]:
         """Bins of each column of `compact`; 0 for one that stays as it is."""
-        return [0] * (len(self.numbers_) + sum(map(len, self.levels_)))
+        return [0] * (len(self.medians_) + sum(map(len, self.levels_)) + self.text_columns_.width)
+
+    @property
+    def dates_(self) -> list[Any]:
+        """Columns used as dates."""
+        return self.date_columns_.columns
+
+    @property
+    def texts_(self) -> list[Any]:
+        """Columns used as free text."""
+        return self.text_columns_.columns
 
     def _is_like_fitted(self, X: Any) -> bool:
         """Tell whether rows are an array of numbers, as those were that `fit` saw."""
@@ -150,7 +207,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
             and X.dtype in (np.float32, np.float64)
             and X.shape[1:] == (len(places),)
             and self.columns_ == places
-            and not self.categories_
+            and not (self.categories_ or self.dates_ or self.texts_)
         )
 
     def _standardise(self, X: NDArray[Any]) -> NDArray[np.float32] | None:
@@ -177,24 +234,47 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all that `fit` learned as plain values, which JSON keeps to the bit."""
-        return {name: getattr(self, name) for name in self._learned}
+        plain = {name: getattr(self, name) for name in self._learned}
+        if self.dates_:
+            plain["date_columns_"] = self.date_columns_.to_dict()
+        if self.texts_:
+            plain["text_columns_"] = self.text_columns_.to_dict()
+        return plain
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what text gives numbers by, which is too much for JSON; nothing without text."""
+        return self.text_columns_.to_arrays()
 
     @classmethod
-    def from_dict(cls, learned: dict[str, Any]) -> Self:
-        """Return the encoder that `to_dict` described, or refuse what no `fit` can have learned."""
+    def from_dict(
+        cls,
+        learned: dict[str, Any],
+        arrays: Mapping[str, NDArray[Any]] | None = None,
+        embedding: Embedding | None = None,
+    ) -> Self:
+        """Return the encoder that `to_dict` and `to_arrays` described, or refuse what no `fit` can have learned.
+
+        An embedding of the user's own is not in a file, and has to be given.
+        """
         encoder = cls()
         for name in cls._learned:
             setattr(encoder, name, list(learned[name]))
+        encoder.date_columns_ = DateColumns.from_dict(learned.get("date_columns_"))
+        encoder.text_columns_ = TextColumns.from_dict(
+            learned.get("text_columns_"), arrays or {}, embedding
+        )
+        if encoder.text_columns_.embedded:
+            encoder.embedding = embedding
         encoder._check_learned()
         return encoder
 
     def _check_learned(self) -> None:
-        used = [*self.numbers_, *self.categories_, *self.dropped_]
+        used = [*self.numbers_, *self.categories_, *self.dropped_, *self.dates_, *self.texts_]
         scales = np.array([self.medians_, self.means_, self.scales_], dtype=np.float64)
         sound = (
             len(set(self.columns_)) == len(self.columns_) == len(used)
             and set(used) == set(self.columns_)
-            and scales.shape == (3, len(self.numbers_))
+            and scales.shape == (3, len(self.numbers_) + len(self.date_columns_.parts))
             and bool(np.isfinite(scales).all() and (scales[2] > 0).all())
             and len(self.levels_) == len(self.modes_) == len(self.categories_)
             and all(
@@ -207,28 +287,61 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
         if not sound:
             raise InvalidDataError(INCONSISTENT)
 
+    def _check_asked(self) -> None:
+        """Raise if columns are asked for as text or dates that are not there, or as both."""
+        owner, asked = type(self).__name__, [*self._asked("text"), *self._asked("dates")]
+        check_columns(asked, self.columns_, "The table")
+        if len(set(asked)) < len(asked):
+            expected = "name other columns than `text`, and each once"
+            raise parameter_error("dates", owner, expected, self.dates)
+        if self.embedding is not None and not callable(self.embedding):
+            expected = "be a function from a list of texts to an array of shape (n, d)"
+            raise parameter_error("embedding", owner, expected, self.embedding)
+
+    def _asked(self, setting: str) -> list[Any]:
+        """Return the columns that the user named as text or dates."""
+        value = getattr(self, setting)
+        if value is None or (isinstance(value, str) and value == "auto"):
+            return []
+        if isinstance(value, bool | float) or callable(value):
+            expected = 'be "auto", None, or name columns'
+            raise parameter_error(setting, type(self).__name__, expected, value)
+        return [value] if isinstance(value, str | int) else list(value)
+
     def _learn(self, values: pd.Series[Any], column: Any, *, named: bool) -> str:
         """Learn one column, or return why it is left out."""
-        if _is_date(values):
-            return (
-                CONSTANT if values.isna().all() else f"it holds dates or durations. {REMEDY_DATES}"
-            )
-        if not _is_number(values, column):
-            return self._learn_category(values, column)
-        # The columns of an array have no names, and are taken to be features.
-        return (named and why_useless_number(values, column)) or self._learn_number(values, column)
+        if column in self._asked("text"):
+            return self.text_columns_.add(values, column, self.embedding)
+        if column in self._asked("dates"):
+            check_dates(values, column)
+            return self._learn_date(values, column)
+        if is_date(values):
+            return self._learn_date(values, column)
+        if is_number(values, column):
+            # The columns of an array have no names, and are taken to be features.
+            reason = why_useless_number(values, column) if named else ""
+            reason = reason or self._learn_number(read_numbers(values, column), column)
+            self.numbers_ += [] if reason else [column]
+            return reason
+        counts = count_texts(values, column)
+        levels = sorted(counts)
+        if holds_dates(levels):
+            return self._learn_date(values, column)
+        reason = why_useless_text(levels, sum(counts.values()))
+        if reason and self.text is not None and is_free_text(levels):
+            return self.text_columns_.add(values, column, self.embedding)
+        return reason or self._learn_category(counts, len(values), column)
 
-    def _learn_number(self, values: pd.Series[Any], column: Any) -> str:
-        numbers = read_numbers(values, column)
+    def _learn_number(self, numbers: NDArray[np.float64], column: Any) -> str:
         missing = np.isnan(numbers)
         seen = numbers[~missing]
         if len(seen) == 0 or np.all(seen == seen[0]):
             return CONSTANT
         median = float(np.median(seen))
-        numbers[missing] = median
+        filled = np.where(missing, median, numbers)
         try:
             with np.errstate(over="raise"):
-                mean, variance = float(numbers.mean()), float(numbers.var())
+                mean, variance = float(filled.mean()), float(filled.var())
         except FloatingPointError:
             raise InvalidDataError(
                 "A column holds numbers too large to standardise, since their squares overflow: "
@@ -237,30 +350,39 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
         # Numbers that differ by rounding alone, far from zero, are not blown up.
         n, eps = len(numbers), float(np.finfo(np.float64).eps)
         noise = variance <= n * eps * variance + (n * mean * eps) ** 2
-        self.numbers_.append(column)
         self.medians_.append(median)
         self.means_.append(mean)
         self.scales_.append(1.0 if noise else variance**0.5)
         return ""
 
-    def _learn_category(self, values: pd.Series[Any], column: Any) -> str:
-        counts = count_texts(values, column)
+    def _learn_category(self, counts: dict[str, int], rows: int, column: Any) -> str:
         levels = sorted(counts)
         if len(levels) < 2:
             return CONSTANT
-        if reason := why_useless_text(levels, sum(counts.values())):
-            return reason
         self.categories_.append(column)
         self.levels_.append(levels)
         self.modes_.append(max(range(len(levels)), key=lambda place: counts[levels[place]]))
         return ""
 
+    def _learn_date(self, values: pd.Series[Any], column: Any) -> str:
+        if values.isna().all():
+            return CONSTANT
+        if self.dates is None:
+            return "it holds dates or durations, which are not asked for"
+        self.date_columns_.add(values, column)
+        return ""
+
+    def _all_numbers(self, table: pd.DataFrame) -> Iterator[NDArray[np.float64]]:
+        """Yield new arrays of numbers, and of those that dates give."""
+        for column in self.numbers_:
+            yield read_numbers(table[column], column)
+        yield from self.date_columns_.numbers(table)
+
     def _aligned(self, X: Any) -> pd.DataFrame:
         """Return rows under the names that `fit` saw; what has no names is taken by position."""
         table = _as_frame(X)
-        unnamed = not isinstance(X, pd.DataFrame) or self.columns_ == list(
-            range(len(self.columns_))
-        )
+        places = list(range(len(self.columns_)))
+        unnamed = not isinstance(X, pd.DataFrame) or self.columns_ == places
         if unnamed and table.shape[1] == len(self.columns_):
             return table.set_axis(self.columns_, axis=1)
         missing = [column for column in self.columns_ if column not in table.columns]
@@ -276,77 +398,3 @@ def _as_frame(X: Any) -> pd.DataFrame:
     table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(as_array(X))
     check_distinct(table.columns.tolist(), "The table")
     return table
-
-
-def _is_date(values: pd.Series[Any]) -> bool:
-    kind = pd.api.types
-    return bool(
-        kind.is_datetime64_any_dtype(values)
-        or kind.is_timedelta64_dtype(values)
-        or isinstance(values.dtype, pd.PeriodDtype)
-    )
-
-
-def _is_number(values: pd.Series[Any], name: Any) -> bool:
-    if pd.api.types.is_complex_dtype(values):
-        raise InvalidDataError(f"Column {name!r} holds complex numbers. Use parts or magnitudes.")
-    return bool(pd.api.types.is_numeric_dtype(values))
-
-
-def read_numbers(values: pd.Series[Any], name: Any) -> NDArray[np.float64]:
-    """Return a new array of numbers, missing ones as NaN."""
-    try:
-        if not _is_number(values, name) and values.dtype != object:
-            raise TypeError
-        numbers = np.array(values.to_numpy(dtype=np.float64, na_value=np.nan))
-    except (TypeError, ValueError):
-        texts = values.astype(object)
-        numbers = np.array(pd.to_numeric(texts, errors="coerce"), dtype=np.float64)
-        strange = np.isnan(numbers) & texts.notna().to_numpy()
-        if strange.any():  # digits as text are numbers
-            row = int(strange.argmax())
-            raise InvalidDataError(
-                f"Column {name!r} held numbers when the model was fitted; it now holds "
-                f"{texts.iloc[row]!r} in row {row_number(values, row)}. Write a number, or leave it empty "
-                'to have it imputed (in pandas: to_numeric with errors="coerce").'
-            ) from None
-    if np.isinf(numbers).any():
-        row = int(np.flatnonzero(np.isinf(numbers))[0])
-        raise InvalidDataError(
-            f"Column {name!r} must hold finite numbers or missing values; got {numbers[row]} in "
-            f"row {row_number(values, row)}. Replace infinities by NaN to have them imputed, or drop the "
-            "rows."
-        )
-    return numbers
-
-
-def count_texts(values: pd.Series[Any], name: Any) -> dict[str, int]:
-    """Return how often each value of a category occurs, as text; missing ones are not counted."""
-    try:
-        pd.unique(values)
-    except TypeError:
-        raise InvalidDataError(
-            f"Column {name!r} holds values that cannot be compared, such as "
-            f"{values.iloc[0]!r}. Replace lists and other containers by columns of their own."
-        ) from None
-    codes, texts = text_codes(values)
-    counts: dict[str, int] = {}
-    for text, count in zip(texts, np.bincount(codes + 1)[1:].tolist(), strict=False):
-        if count:
-            counts[text] = counts.get(text, 0) + count
-    return counts
-
-
-def text_codes(values: pd.Series[Any]) -> tuple[NDArray[Any], list[str]]:
-    """Return a number for each value, -1 where missing, and the text that each number stands for."""
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        kept: Any = values.array  # `values.cat` looks at them again each time
-        return kept.codes, [str(value) for value in kept.categories]
-    if pd.api.types.infer_dtype(values, skipna=True) != "string":  # 1, 1.0 and True are three texts
-        missing = values.isna().to_numpy()
-        texts = values.astype(object).to_numpy(copy=True)
-        texts[~missing] = [str(value) for value in texts[~missing]]
-        texts[missing] = None
-        values = pd.Series(texts, dtype=object)
-    codes, distinct = pd.factorize(values)
-    return codes, [str(value) for value in distinct]

@@ -59,7 +59,7 @@ def changed_factor(column: ColumnProfile, sample: NDArray[np.float64]) -> str:
         return ""
     before = np.array(column.quartiles)
     after = np.quantile(sample, (0.25, 0.5, 0.75))
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         ratio, distances = after / before, np.diff([after[[0, 2]], before[[0, 2]]])
     if not (np.isfinite(ratio) & (ratio > 0.0)).all() or not np.isfinite(distances).all():
         return ""

@@ -4,7 +4,15 @@ from reliablenet.training.batches import Rows
 from reliablenet.training.constraint import JCWConstraint
 from reliablenet.training.history import EpochRecord, History
 from reliablenet.training.loop import train
-from reliablenet.training.networks import BatchEnsemble, Network, cnn5, mlp, resnet18, tabular
+from reliablenet.training.networks import (
+    BatchEnsemble,
+    Network,
+    cnn5,
+    mlp,
+    resnet9,
+    resnet18,
+    tabular,
+)
 from reliablenet.training.objective import Objective
 from reliablenet.training.optimisation import Optimisation
 from reliablenet.training.schedule import AdaptiveSchedule, Schedule
@@ -24,6 +32,7 @@ __all__ = [
     "Stream",
     "cnn5",
     "mlp",
+    "resnet9",
     "resnet18",
     "tabular",
     "train",

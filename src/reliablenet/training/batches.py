@@ -32,6 +32,11 @@ class Rows(NamedTuple):
         return None
 
     @property
+    def group(self) -> Tensor | None:
+        """Index of each row's group, from 0; None if there are none."""
+        return None
+
+    @property
     def total(self) -> int:
         """Number of rows, over all ranks."""
         return len(self.y)
@@ -43,12 +48,16 @@ class Rows(NamedTuple):
 
     def batches(
         self, epoch: int, size: int, generator: torch.Generator
-    ) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield this rank's batches of an epoch (from 1), in a new order from the generator."""
+    ) -> Iterator[tuple[Tensor, ...]]:
+        """Yield this rank's batches of an epoch (from 1), in a new order from the generator.
+
+        A batch is rows and labels, and the groups of the rows if there are any.
+        """
         drawn = None if self.weight is None else draw_weighted(self.weight, generator)
+        held = (self.X, self.y) if self.group is None else (self.X, self.y, self.group)
         for index in index_batches(self.total, size, generator):
             place = (index if drawn is None else drawn[index]).to(self.device)
-            yield self.X.index_select(0, place), self.y.index_select(0, place)
+            yield tuple(part.index_select(0, place) for part in held)
 
     def parts(self) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield this rank's rows in any pieces, each row of the fold on one rank."""
@@ -64,29 +73,53 @@ class Rows(NamedTuple):
         return []
 
 
-class WeightedRows(Rows):
-    """Rows that an epoch visits as often as their weights say, on average."""
+class AnnotatedRows(Rows):
+    """Rows with weights, groups, or both; an epoch visits a row as often as its weight says, on average."""
 
-    def __new__(cls, X: Tensor, y: Tensor, weight: Tensor) -> Self:
+    def __new__(
+        cls, X: Tensor, y: Tensor, weight: Tensor | None = None, group: Tensor | None = None
+    ) -> Self:
         """Return the rows; weights are at least 0, and not all 0."""
         rows = super().__new__(cls, X, y)
-        rows._weight = weight
+        rows._weight, rows._group = weight, group
         return rows
 
-    _weight: Tensor
+    _weight: Tensor | None
+    _group: Tensor | None
 
     @property
-    def weight(self) -> Tensor:
-        """How much each row counts."""
+    def weight(self) -> Tensor | None:
+        """How much each row counts; None if all count alike."""
         return self._weight
+
+    @property
+    def group(self) -> Tensor | None:
+        """Index of each row's group, from 0; None if there are none."""
+        return self._group
+
+    def group_rows(self, groups: int) -> list[float]:
+        """Return how many rows of each group an epoch visits, on average."""
+        weight = torch.ones_like(self.y) if self.weight is None else self.weight
+        group = torch.zeros_like(self.y) if self.group is None else self.group
+        sums = torch.bincount(group.cpu(), weight.cpu().double(), minlength=groups)
+        return (sums * (len(self.y) / sums.sum())).tolist()
 
 
 def join_rows(first: Rows, second: Rows) -> Rows:
-    """Return the rows of both, with their weights if both have some."""
+    """Return the rows of both, with their weights, where rows that have none count 1, and their groups."""
     X, y = (torch.cat(pair) for pair in zip(first, second, strict=True))
-    if first.weight is None or second.weight is None:
-        return Rows(X, y)
-    return WeightedRows(X, y, torch.cat([first.weight, second.weight]))
+    weight = group = None
+    if first.weight is not None or second.weight is not None:
+        weights = (
+            torch.ones(len(part.y), dtype=torch.float64, device=part.device)
+            if part.weight is None
+            else part.weight
+            for part in (first, second)
+        )
+        weight = torch.cat(tuple(weights))
+    if first.group is not None and second.group is not None:
+        group = torch.cat([first.group, second.group])
+    return Rows(X, y) if weight is None and group is None else AnnotatedRows(X, y, weight, group)
 
 
 def check_rows(name: str, rows: Rows, network: nn.Module) -> None:
@@ -162,17 +195,14 @@ def crop(images: Tensor) -> Tensor:
     >>> crop(torch.arange(1.0, 9.0).reshape(1, 1, 1, 8))
     tensor([[[[0., 1., 2., 3., 4., 5., 6., 7.]]]])
     """
-    n, channels, height, width = images.shape
+    n, _, height, width = images.shape
     device = images.device
     down, across = (-(-side // MARGIN) if side > 1 else 0 for side in (height, width))
     padded = functional.pad(images, (across, across, down, down))
     # First row and column of each crop.
     tops, lefts = (torch.randint(0, 2 * m + 1, (n, 1), device=device) for m in (down, across))
-    rows = tops + torch.arange(height, device=device)
-    columns = lefts + torch.arange(width, device=device)
-    image = torch.arange(n, device=device)[:, None, None, None]
-    channel = torch.arange(channels, device=device)[:, None, None]
-    return padded[image, channel, rows[:, None, :, None], columns[:, None, None, :]]
+    windows = padded.unfold(2, height, 1).unfold(3, width, 1)  # a view of every crop there is
+    return windows[torch.arange(n, device=device), :, tops.squeeze(1), lefts.squeeze(1)]
 
 
 AUGMENTATIONS = {"flips": (flip,), "crops": (crop,), "flips+crops": (flip, crop)}

@@ -33,7 +33,7 @@ def fingerprint(network: nn.Module, folds: list[Rows | Stream], settings: object
     tensors = list(network.state_dict().values())
     for fold in folds:
         if isinstance(fold, Rows):
-            tensors += fold if fold.weight is None else (*fold, fold.weight)
+            tensors += [*fold, *(one for one in (fold.weight, fold.group) if one is not None)]
         else:
             digest.update(fold.fingerprint.encode())
     for tensor in tensors:

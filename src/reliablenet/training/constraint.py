@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -24,6 +25,7 @@ from reliablenet.risk.event import check_labels, check_logits
 from reliablenet.risk.fused import StepGradient, step_gradient
 from reliablenet.risk.members import average_members, cross_entropy_of_members
 from reliablenet.risk.surrogate import M1, M2, check_smoothing
+from reliablenet.training.group_budgets import GroupBudgets
 
 NORMALISER_FLOOR = 1e-2  # Algorithm 1 divides the violation by max(alpha, 1e-2)
 BATCHES_AN_EPOCH = 100
@@ -45,13 +47,19 @@ class JCWConstraint(nn.Module):
     Under `torch.distributed` the violation is averaged over all ranks' rows, so that every rank
     holds the same multiplier. The state is in `state_dict`, and ``.to(device)`` moves it.
 
+    With groups there is a budget and a multiplier for each: its psi is the mean over its own rows, and
+    the penalty is the sum of multiplier * v over the groups that the batch holds. Each multiplier
+    moves as that of a constraint which sees the rows of this group alone; it rests while there are none.
+
     Parameters
     ----------
-    alpha : float in (0, 1)
+    alpha : float in (0, 1), or one for each group
         Budget.
     threshold : float in (1/K, 1]
         Confidence from which the model acts.
-    rows : int, optional
+    groups : int, optional
+        Number of groups, G. `penalty` is then told the group of each row.
+    rows : int, or one for each group, optional
         Rows of the training set (over all ranks). The multiplier's step is scaled by batch / rows,
         so that it does not depend on the batch size; None takes an epoch to be 100 batches.
     tau, tau_min : float in (0, 1)
@@ -69,7 +77,7 @@ class JCWConstraint(nn.Module):
 
     Attributes
     ----------
-    multiplier, violation_ema : Tensor of shape ()
+    multiplier, violation_ema : Tensor of shape (), or (G,) with groups
     tau : float
 
     Examples
@@ -93,6 +101,15 @@ class JCWConstraint(nn.Module):
     ...     constraint.tighten()
     >>> round(constraint.tau, 5), bool(constraint.multiplier > 0)
     (0.21125, True)
+
+    A budget for each of two groups:
+
+    >>> constraint = JCWConstraint(alpha=0.05, threshold=0.8, groups=2)
+    >>> group = torch.arange(64) % 2
+    >>> penalty = constraint.penalty(network(X), y, group)
+    >>> constraint.step()
+    >>> constraint.multiplier.shape
+    torch.Size([2])
     """
 
     multiplier: Tensor
@@ -100,10 +117,11 @@ class JCWConstraint(nn.Module):
 
     def __init__(
         self,
-        alpha: float = 0.05,
+        alpha: float | Sequence[float] = 0.05,
         threshold: float = 0.8,
         *,
-        rows: int | None = None,
+        groups: int | None = None,
+        rows: int | Sequence[int] | None = None,
         tau: float = 0.5,
         tau_min: float = 0.01,
         tau_decay: float = 0.65,
@@ -115,10 +133,15 @@ class JCWConstraint(nn.Module):
     ) -> None:
         super().__init__()
         owner = "JCWConstraint"
-        self.alpha = check_fraction("alpha", alpha, owner)
+        self.budgets: GroupBudgets | None = None
+        if groups is None:
+            self.alpha = check_fraction("alpha", alpha, owner)
+            self.rows = None if rows is None else check_count("rows", rows, owner)
+        else:
+            self.budgets = GroupBudgets(groups, alpha, rows, NORMALISER_FLOOR)
+            self.alpha, self.rows = self.budgets.strictest, self.budgets.rows
         self._scale = max(self.alpha, NORMALISER_FLOOR)
         self.threshold = check_threshold("threshold", threshold, owner)
-        self.rows = None if rows is None else check_count("rows", rows, owner)
         self.tau, self.m1, self.m2 = check_smoothing(tau, m1, m2, owner)
         self.tau_min = check_fraction("tau_min", tau_min, owner)
         if self.tau_min > self.tau:
@@ -127,26 +150,34 @@ class JCWConstraint(nn.Module):
         self.dual_rate = check_positive("dual_rate", dual_rate, owner)
         self.ema = 0.0 if is_real(ema) and ema == 0.0 else check_fraction("ema", ema, owner)
         self.multiplier_max = check_positive("multiplier_max", multiplier_max, owner)
-        self.register_buffer("multiplier", torch.zeros(()))
-        self.register_buffer("violation_ema", torch.zeros(()))
+        shape = () if self.budgets is None else (self.budgets.groups,)
+        self.register_buffer("multiplier", torch.zeros(shape))
+        self.register_buffer("violation_ema", torch.zeros(shape))
         self._pending: list[tuple[Tensor, float, int]] = []  # psi is tensor * number, of n rows
+        self._counts: list[Tensor] = []  # of the groups' rows among them
         self._checked: tuple[Any, ...] = ()
 
-    def penalty(self, logits: Tensor, y: Tensor) -> Tensor:
+    def penalty(self, logits: Tensor, y: Tensor, group: Tensor | None = None) -> Tensor:
         """Return multiplier * v of a batch, and remember v for the next `step`.
 
         Parameters
         ----------
         logits : Tensor of shape (n, K)
         y : integer Tensor of shape (n,)
+        group : integer Tensor of shape (n,), optional
+            Group of each row, 0 to G-1, if there are groups.
 
         Returns
         -------
         Tensor of shape ()
             Differentiable once in the logits.
         """
-        step = self._evaluate(logits, y, loss_weight=0.0)
-        value = self.multiplier * (step.psi - self.alpha) / self._scale
+        step, factors = self._evaluate(logits, y, group, loss_weight=0.0)
+        if self.budgets is None:
+            value = self.multiplier * (step.psi - self.alpha) / self._scale
+        else:
+            excess = step.psi * factors - self.budgets.alphas * (factors > 0)
+            value = (self.multiplier * excess / self.budgets.scales).sum()
         penalty: Tensor = _WithGradient.apply(  # type: ignore[no-untyped-call]
             logits,
             value,
@@ -154,7 +185,7 @@ class JCWConstraint(nn.Module):
         )
         return penalty
 
-    def backward(self, logits: Tensor, y: Tensor) -> StepGradient:
+    def backward(self, logits: Tensor, y: Tensor, group: Tensor | None = None) -> StepGradient:
         """Backpropagate cross-entropy + penalty, and return what the step consisted of.
 
         Does what ``(cross_entropy(logits, y) + penalty(logits, y)).backward()`` does for a fraction
@@ -166,6 +197,8 @@ class JCWConstraint(nn.Module):
             Of an ensemble the cross-entropy is the mean of the members', and the penalty is that of
             their mean probability.
         y : integer Tensor of shape (n,)
+        group : integer Tensor of shape (n,), optional
+            As for `penalty`.
 
         Returns
         -------
@@ -174,30 +207,35 @@ class JCWConstraint(nn.Module):
         """
         if logits.ndim == 3:
             averaged = average_members(logits)
-            step = self._evaluate(averaged, y, loss_weight=0.0)
+            step, _ = self._evaluate(averaged, y, group, loss_weight=0.0)
             loss = cross_entropy_of_members(logits, y)
             torch.autograd.backward([loss, averaged], [None, step.gradient])
             return step
-        step = self.differentiate(logits, y)
+        step = self.differentiate(logits, y, group)
         logits.backward(step.gradient)
         return step
 
-    def differentiate(self, logits: Tensor, y: Tensor) -> StepGradient:
+    def differentiate(self, logits: Tensor, y: Tensor, group: Tensor | None = None) -> StepGradient:
         """Do what `backward` does up to the logits, for whoever brings a backward pass of their own.
 
         Parameters
         ----------
         logits : Tensor of shape (n, K)
         y : integer Tensor of shape (n,)
+        group : integer Tensor of shape (n,), optional
+            As for `penalty`.
 
         Returns
         -------
         StepGradient
             Its ``gradient`` is that of cross-entropy + penalty in the logits.
         """
-        return self._evaluate(logits, y, loss_weight=1.0)
+        return self._evaluate(logits, y, group, loss_weight=1.0)[0]
 
-    def _evaluate(self, logits: Tensor, y: Tensor, *, loss_weight: float) -> StepGradient:
+    def _evaluate(
+        self, logits: Tensor, y: Tensor, group: Tensor | None, *, loss_weight: float
+    ) -> tuple[StepGradient, Tensor]:
+        """Return what a batch gives, and the groups' factors (`GroupBudgets.factors`), if there are any."""
         kind = tuple(
             getattr(rows, name, None) for rows in (logits, y) for name in ("shape", "dtype")
         )
@@ -212,25 +250,44 @@ class JCWConstraint(nn.Module):
             self._checked = kind
         # tau of 0.01 needs more digits than half precision has
         half = logits.dtype in (torch.float16, torch.bfloat16)
+        multiplier: Tensor | float = self.multiplier
+        factors, counts, scale = self.multiplier, None, self._scale
         try:
+            if self.budgets is not None:
+                group = self.budgets.check(group, y)
+                counts = self.budgets.count(group)
+                factors = self.budgets.factors(counts)
+                multiplier, scale = self.multiplier * factors / self.budgets.scales, 1.0
+            elif group is not None:
+                raise InvalidDataError(
+                    "`group` given to JCWConstraint must be None: it was made without groups=G."
+                )
+            elif logits.device.type == "cpu":
+                # a number is fastest, but reading it would wait for a device
+                multiplier = self.multiplier.item()
             step = step_gradient(
                 logits.detach().float() if half else logits,
                 y.long(),
-                # a number is fastest, but reading it would wait for a device
-                self.multiplier.item() if logits.device.type == "cpu" else self.multiplier,
+                multiplier,
                 loss_weight=loss_weight,
-                scale=self._scale,
+                scale=scale,
                 threshold=self.threshold,
                 tau=self.tau,
                 m1=self.m1,
                 m2=self.m2,
+                group=group,
             )
-        except RuntimeError:
-            check_labels(y, logits.shape[-1])  # the usual cause, too dear to look for beforehand
+        except (RuntimeError, IndexError):
+            # the usual causes, too dear to look for beforehand
+            check_labels(y, logits.shape[-1])
+            if self.budgets is not None and group is not None:
+                self.budgets.check_values(group)
             raise
         if torch.is_grad_enabled():
             self._pending.append((step.total, step.weight, len(y)))
-        return step._replace(gradient=step.gradient.to(logits.dtype)) if half else step
+            if counts is not None:
+                self._counts.append(counts)
+        return step._replace(gradient=step.gradient.to(logits.dtype)) if half else step, factors
 
     def step(self) -> None:
         """Move the multiplier: v_ema <- ema v_ema + (1-ema) v, then projected ascent along it."""
@@ -239,6 +296,9 @@ class JCWConstraint(nn.Module):
                 "JCWConstraint.step() needs a penalty() since the last step(), computed with "
                 "gradients; got none. Call penalty, backward, optimiser.step, then step."
             )
+        if self.budgets is not None:
+            self._step_groups(self.budgets)
+            return
         total, weight, n = self._pending[0]
         if len(self._pending) > 1:
             n = sum(count for *_, count in self._pending)
@@ -263,15 +323,42 @@ class JCWConstraint(nn.Module):
             smooth.lerp_(violation.to(smooth), 1.0 - self.ema)
             multiplier.add_(smooth, alpha=rate).clamp_(0.0, self.multiplier_max)
 
-    def set_multiplier(self, value: float) -> None:
-        """Set the multiplier from without, in place of `step`, and forget the batches since."""
-        check_positive("value", value, "JCWConstraint.set_multiplier", zero=True)
+    def _step_groups(self, budgets: GroupBudgets) -> None:
+        """Do what `step` does, for each group of which there were rows."""
+        parts = [total * (weight * n) for total, weight, n in self._pending]
+        sums, counts = torch.stack(parts).sum(0), torch.stack(self._counts).sum(0)
         self._pending.clear()
-        self.multiplier.fill_(min(value, self.multiplier_max))
+        self._counts.clear()
+        if dist.is_available() and dist.is_initialized():
+            totals = torch.stack([sums.to(counts), counts])
+            dist.all_reduce(totals)
+            sums, counts = totals
+        violation = (sums / counts.clamp(min=1.0) - budgets.alphas) / budgets.scales
+        if counts.device.type == "cpu" and not bool(torch.isfinite(violation).all()):
+            raise _not_finite()
+        moved = (1.0 - self.ema) * (counts > 0)
+        self.violation_ema.lerp_(violation.to(self.violation_ema), moved.to(self.violation_ema))
+        pace = self.dual_rate * budgets.pace(counts, BATCHES_AN_EPOCH)
+        self.multiplier.add_(self.violation_ema * pace).clamp_(0.0, self.multiplier_max)
+
+    def set_multiplier(self, value: float | Sequence[float]) -> None:
+        """Set the multiplier from without, in place of `step`, and forget the batches since.
+
+        With groups: one for all, or one for each.
+        """
+        given: list[Any] = (
+            [value] if self.budgets is None else self.budgets.one_each("value", value)
+        )
+        for one in given:
+            check_positive("value", one, "JCWConstraint.set_multiplier", zero=True)
+        self._pending.clear()
+        self._counts.clear()
+        capped = self.multiplier.new_tensor([min(one, self.multiplier_max) for one in given])
+        self.multiplier.copy_(capped.view_as(self.multiplier))
 
     def tighten(self) -> None:
         """End a stage: lower tau by the factor ``tau_decay``, but not below ``tau_min``."""
-        if not bool(torch.isfinite(self.violation_ema)):
+        if not bool(torch.isfinite(self.violation_ema).all()):
             raise _not_finite()
         self.tau = max(self.tau_min, self.tau * self.tau_decay)
 

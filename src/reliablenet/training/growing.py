@@ -61,6 +61,11 @@ class Grown:
             raise InvalidDataError("The classes of trees do not fit their scores.")
         object.__setattr__(self, "classes", classes.astype(np.int64))
 
+    @property
+    def name(self) -> str:
+        """The kind."""
+        return self.kind
+
     def probabilities(self, X: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
         """Return class probabilities of rows, of shape (n, n_classes)."""
         scores = self.trees.scores(X)

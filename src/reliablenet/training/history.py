@@ -41,6 +41,13 @@ class EpochRecord:
         Whether psi is within the budget.
     feasible : bool
         Whether the hard JCW of the selection fold is within the budget.
+    at_chance : bool
+        Whether the network is right on no more selection rows than the commonest class has.
+    attainable : float
+        Throughput on the selection fold if the threshold is set anew, where that is what will happen.
+    group_jcw, group_multiplier : tuple of float
+        Of each group, where there are groups; ``loss_selection``, ``jcw_selection``, ``throughput``,
+        ``attainable`` and ``multiplier`` are then those of the worst group.
     """
 
     epoch: int
@@ -59,6 +66,21 @@ class EpochRecord:
     multiplier: float
     inner_feasible: bool
     feasible: bool
+    at_chance: bool = False
+    attainable: float = NAN
+    group_jcw: tuple[float, ...] = ()
+    group_multiplier: tuple[float, ...] = ()
+
+    def by_budget(self) -> list[tuple[float, float]]:
+        """Return the JCW and the multiplier of each budget: one, or one for each group."""
+        if self.group_jcw:
+            return list(zip(self.group_jcw, self.group_multiplier, strict=True))
+        return [(self.jcw_selection, self.multiplier)]
+
+    def __post_init__(self) -> None:
+        for name in ("group_jcw", "group_multiplier"):
+            if isinstance(value := getattr(self, name), list):  # as JSON has it
+                object.__setattr__(self, name, tuple(value))
 
 
 @dataclass
@@ -80,6 +102,13 @@ class History:
         Rows of the training and selection folds together, if the network was trained on them anew
         for ``chosen_epoch`` epochs in the end; else 0. The records are of the first fit: a fold that
         was trained on measures nothing.
+    groups : list of str
+        Names of the groups that were trained for, in the order of their indices.
+    way : str
+        How: "constraint", "weights", "both" or "plain"; empty without groups.
+    ways : dict
+        What each way that was tried gives on the selection fold, at the common threshold that keeps every
+        budget there: the share of rows acted on rightly, in the worst group and overall.
     """
 
     alpha: float
@@ -88,6 +117,9 @@ class History:
     chosen_epoch: int = 0
     stopped: str = ""
     refitted_rows: int = 0
+    groups: list[str] = field(default_factory=list)
+    way: str = ""
+    ways: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @property
     def weights_in_use(self) -> str:
@@ -101,10 +133,17 @@ class History:
         return f"The weights in use are those of epoch {self.chosen_epoch}."
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row an epoch, with the columns of `EpochRecord`."""
+        """Return one row an epoch, with the columns of `EpochRecord`, one for each group."""
         import pandas as pd
 
-        return pd.DataFrame([vars(record) for record in self.records])
+        rows = []
+        for record in self.records:
+            values = dict(vars(record))
+            for name in ("group_jcw", "group_multiplier"):
+                held = dict(zip(self.groups, values.pop(name), strict=False))
+                values |= {f"{name}: {group}": held.get(group, NAN) for group in self.groups}
+            rows.append(values)
+        return pd.DataFrame(rows)
 
     frame = renamed_method("frame", "to_frame")
 
@@ -130,6 +169,8 @@ class History:
         constrained = [record for record in self.records if record.stage > 0]
         if not constrained:
             return ""
+        if collapse := self._collapse(constrained):
+            return collapse
         if max(record.multiplier for record in constrained) == 0.0:
             return (
                 f"The constraint never bound: psi stayed within alpha = {self.alpha:g} in every "
@@ -152,6 +193,28 @@ class History:
                 "threshold; to spend it in training, start at a smaller tau (Schedule(tau=0.05))."
             )
         return ""
+
+    def _collapse(self, constrained: list[EpochRecord]) -> str:
+        """Say so if the constraint was kept by a network that has unlearned what it knew; else nothing."""
+        knew = [record for record in self.records if record.stage == 0 and not record.at_chance]
+        within = [one for one in constrained if one.inner_feasible or one.feasible]
+        lost = [record for record in within if record.at_chance]
+        if not lost or (self.records[0].stage == 0 and not knew):
+            return ""
+        first, kept = lost[0], self.chosen()
+        kept_by = f"psi = {first.psi:.4f}"
+        if not first.inner_feasible:
+            kept_by = f"the selection-fold JCW, {first.jcw_selection:.4f},"
+        before = f" from {max(record.accuracy for record in knew):.3f}" if knew else ""
+        after = "are those of such an epoch" if kept.at_chance else f"are of epoch {kept.epoch}"
+        return (
+            f"Training collapsed in epoch {first.epoch}: accuracy fell{before} to {first.accuracy:.3f}, "
+            f"that of always naming the commonest class, while {kept_by} is within alpha = "
+            f"{self.alpha:g}. A multiplier of {first.multiplier:.1f} at tau = {first.tau:.3g} outweighs "
+            "the loss, and a network that is sure of nothing is never confident and wrong. The weights "
+            f'kept {after}. Use schedule="adaptive", a smaller multiplier_max or dual_rate, or more '
+            "warm-up epochs."
+        )
 
     def plot(self) -> Figure:
         """Draw loss, JCW against its budget, coverage, and the multiplier with tau, by epoch."""

@@ -10,7 +10,8 @@ torch lacks one, the public way takes its place:
   in a process imports ``torch._dynamo``, which takes seconds;
 * without ``_foreach_mul_`` or ``_foreach_lerp_`` `scale` and `blend` take the tensors one by one;
 * without ``aten.threshold_backward``, or where the hooks of a module or a weight cannot be seen,
-  `find_chain` finds no chain, and autograd does the work.
+  `find_chain` finds no chain, and autograd does the work;
+* without the two questions of ``FAST_BFLOAT16`` a processor counts as one that is slow with bfloat16.
 """
 
 from __future__ import annotations
@@ -30,6 +31,12 @@ NORM_OF_ALL: Any = getattr(torch, "_foreach_norm", None)
 SCALE_ALL: Any = getattr(torch, "_foreach_mul_", None)
 BLEND_ALL: Any = getattr(torch, "_foreach_lerp_", None)
 RELU_BACKWARD: Any = getattr(getattr(torch.ops.aten, "threshold_backward", None), "default", None)
+# Whether the processor multiplies matrices of bfloat16: in tiles, or in long registers.
+FAST_BFLOAT16: Any = [
+    ask
+    for name in ("_is_amx_tile_supported", "_is_avx512_bf16_supported")
+    if (ask := getattr(torch.cpu, name, None)) is not None
+]
 _OPTIMIZER: Any = torch.optim.Optimizer
 ADD_GROUP: Any = getattr(_OPTIMIZER.add_param_group, "__wrapped__", _OPTIMIZER.add_param_group)
 FORGET_GRADIENTS: Any = getattr(_OPTIMIZER.zero_grad, "__wrapped__", _OPTIMIZER.zero_grad)

@@ -9,32 +9,32 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from reliablenet._checks import check_fraction, check_seed, check_threshold, parameter_error
+from reliablenet._checks import parameter_error
 from reliablenet.errors import TrainingDivergedError
 from reliablenet.risk.event import compute_violation
 from reliablenet.risk.fused import StepGradient, cross_entropy_gradient
 from reliablenet.risk.surrogate import M1, M2, gap
 from reliablenet.training import checkpoint, ranks
-from reliablenet.training.batches import Rows, augment_images, check_augment, check_rows
+from reliablenet.training.batches import AnnotatedRows, Rows, augment_images, check_rows
 from reliablenet.training.constraint import JCWConstraint, NotFiniteError
+from reliablenet.training.descent import ClippedSGD, one_cycle
+from reliablenet.training.devices import has_fast_bfloat16, in_double
 from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.history import NAN, EpochRecord, History
-from reliablenet.training.kernels import ClippedAdam, DenseChain, find_chain, flushed_denormals
+from reliablenet.training.kernels import DenseChain, find_chain, flushed_denormals
 from reliablenet.training.objective import EpochMeans, Objective, RunningMeans
 from reliablenet.training.optimisation import Optimisation, WeightAverage
 from reliablenet.training.schedule import BaseSchedule
+from reliablenet.training.selection_fold import look_at, parts_of
+from reliablenet.training.settings import Keep, Settings
 from reliablenet.training.stream import Stream
-
-Keep = Literal["selection", "last"]
 
 
 def train(
@@ -48,6 +48,7 @@ def train(
     optimisation: Optimisation | None = None,
     threshold: float | None = None,
     aim: float | None = None,
+    group_aims: Sequence[float] = (),
     keep: Keep = "selection",
     seed: int = 0,
     m1: float = M1,
@@ -79,6 +80,9 @@ def train(
         Training threshold; by default the schedule sets it on the selection fold after the warm-up.
     aim : float, optional
         JCW that the selection fold is to keep; by default alpha.
+    group_aims : sequence of float, optional
+        The same for each group of rows, which both folds then name: a constraint for each, and the
+        worst group of the selection fold decides which weights are kept.
     keep : {"selection", "last"}
         Which constrained epoch's weights to keep. "selection": the lowest selection-fold loss
         among the epochs whose selection-fold JCW is within alpha, or the smallest JCW if there is
@@ -107,6 +111,7 @@ def train(
         optimisation=optimisation or Optimisation(),
         threshold=threshold,
         aim=alpha if aim is None else aim,
+        group_aims=tuple(group_aims),
         keep=keep,
         seed=seed,
         m1=m1,
@@ -116,6 +121,9 @@ def train(
     for name, fold in (("rows", rows), ("selection rows", selection)):
         if isinstance(fold, Rows):
             check_rows(name, fold, network)
+        if group_aims and fold.group is None:
+            expected = f"be empty: the {name} do not know their groups"
+            raise parameter_error("group_aims", "train", expected, tuple(group_aims))
     key = ""
     if checkpoint_file is not None or ranks.world() > 1:
         key = checkpoint.fingerprint(network, [rows, selection], settings)
@@ -140,42 +148,6 @@ def train(
     return run.history
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The settings of `train`, in one piece; a checkpoint tells runs apart by them."""
-
-    alpha: float
-    schedule: BaseSchedule
-    objective: Objective
-    optimisation: Optimisation
-    threshold: float | None
-    aim: float
-    keep: Keep
-    seed: int
-    m1: float
-    m2: float
-    augment: str | None = None
-
-    def __post_init__(self) -> None:
-        check_fraction("alpha", self.alpha, "train")
-        check_seed("seed", self.seed, "train")
-        check_augment(self.augment, "train")
-        object.__setattr__(self, "aim", check_fraction("aim", self.aim, "train"))
-        if self.threshold is not None:
-            threshold = check_threshold("threshold", self.threshold, "train")
-            object.__setattr__(self, "threshold", threshold)
-        schedule, objective = self.schedule, self.objective
-        if schedule.constrained and type(objective) is not Objective:
-            expected = "be left out in constrained training"
-            raise parameter_error("objective", "train", expected, objective)
-        if schedule.chooses_epochs and self.keep == "last":
-            expected = 'be "selection" with a schedule that adapts'
-            raise parameter_error("keep", "train", expected, self.keep)
-        if objective.is_warmup(schedule.epochs):
-            expected = f"end its warm-up before the last epoch, {schedule.epochs}"
-            raise parameter_error("objective", "train", expected, objective)
-
-
 class Run:
     """The state of one training run between two epochs; `checkpoint` saves and restores it."""
 
@@ -193,19 +165,15 @@ class Run:
         self.schedule = settings.schedule
         self.objective = settings.objective
         how = settings.optimisation
-        self.optimiser = ClippedAdam(
-            network.parameters(),
-            how.learning_rate,
-            how.weight_decay,
-            how.clip_norm,
-            decoupled=how.decoupled,
-        )
+        self.optimiser = how.build(network.parameters())
+        self.halved = how.bfloat16 and has_fast_bfloat16(rows.device)
         self.average = WeightAverage(network, how.averaging) if how.averaging else None
         self.generator = torch.Generator().manual_seed(settings.seed)
         threshold = NAN if settings.threshold is None else settings.threshold
         self.history = History(settings.alpha, threshold)
         self.constraint: JCWConstraint | None = None
         self.kept: dict[str, Tensor] = {}
+        self.parts = parts_of(selection, settings.aim, settings.group_aims)
 
     def one_epoch(self) -> None:
         """Train one epoch, measure it, decide whether its weights are kept and whether to go on."""
@@ -241,10 +209,15 @@ class Run:
     def build_constraint(self) -> JCWConstraint:
         """Return a fresh constraint for this run."""
         schedule, settings = self.schedule, self.settings
+        rows: int | list[int] = self.rows.total
+        if settings.group_aims and isinstance(self.rows, AnnotatedRows):
+            counts = self.rows.group_rows(len(settings.group_aims))
+            rows = [max(round(count), 1) for count in counts]
         constraint = JCWConstraint(
-            settings.aim,
+            settings.group_aims or settings.aim,
             self.history.threshold,
-            rows=self.rows.total,
+            groups=len(settings.group_aims) or None,
+            rows=rows,
             tau=ranks.from_first(schedule.first_tau(self)),
             tau_min=schedule.tau_min,
             tau_decay=schedule.tau_decay,
@@ -265,12 +238,16 @@ class Run:
         means = RunningMeans(self.history.threshold, tau, settings.m1, settings.m2)
         network.train()
         chain = find_chain(network) if type(self.objective) is Objective else None
-        for X, y in self.rows.batches(epoch, settings.optimisation.batch_size, self.generator):
+        size, grouped, seen = settings.optimisation.batch_size, bool(settings.group_aims), 0
+        for X, y, *groups in self.rows.batches(epoch, size, self.generator):
             X = augment_images(X, settings.augment)
+            group = groups[0] if grouped else None
+            self.set_pace(epoch - 1 + seen * ranks.world() / self.rows.total)
+            seen += len(y)
             if chain is None:
-                shown = self.through_graph(X, y, epoch)
+                shown = self.through_graph(X, y, group, epoch)
             else:
-                shown = self.through_chain(chain, X, y)
+                shown = self.through_chain(chain, X, y, group)
             means.add(shown, len(y))
             ranks.average_gradients(parameters, len(y))
             self.optimiser.descend()
@@ -283,21 +260,37 @@ class Run:
         ranks.share([] if self.average is None else self.average.average)
         return means.over_all_ranks(self.rows.device)
 
-    def through_graph(self, X: Tensor, y: Tensor, epoch: int) -> Tensor | StepGradient:
+    def set_pace(self, epochs: float) -> None:
+        """Set the learning rate after so many epochs, where it goes through a cycle."""
+        how, schedule = self.settings.optimisation, self.settings.schedule
+        if how.one_cycle and isinstance(self.optimiser, ClippedSGD):
+            length = schedule.warmup_epochs if schedule.chooses_epochs else schedule.epochs
+            done = (
+                1.0 if schedule.chooses_epochs and self.constraint is not None else epochs / length
+            )
+            self.optimiser.learning_rate = how.learning_rate * one_cycle(done)
+
+    def through_graph(
+        self, X: Tensor, y: Tensor, group: Tensor | None, epoch: int
+    ) -> Tensor | StepGradient:
         """Set the gradients of a batch by autograd; return its loss, or what the constraint gave."""
         self.optimiser.zero_grad()
-        outputs = self.network(X)
+        with torch.autocast(X.device.type, torch.bfloat16) if self.halved else nullcontext():
+            outputs = self.network(X)
+        outputs = outputs.float() if self.halved else outputs
         if self.constraint is not None:
-            return self.constraint.backward(outputs, y)
+            return self.constraint.backward(outputs, y, group)
         loss = self.objective.loss(outputs, y, epoch)
         loss.backward()
         return loss.detach()
 
-    def through_chain(self, chain: DenseChain, X: Tensor, y: Tensor) -> Tensor | StepGradient:
+    def through_chain(
+        self, chain: DenseChain, X: Tensor, y: Tensor, group: Tensor | None
+    ) -> Tensor | StepGradient:
         """Do the same for a network that needs no graph, to the same bits."""
         logits = chain.forward(X)
         if self.constraint is not None:
-            step = self.constraint.differentiate(logits, y)
+            step = self.constraint.differentiate(logits, y, group)
             chain.backward(step.gradient)
             return step
         loss, gradient = cross_entropy_gradient(logits, y)
@@ -306,16 +299,19 @@ class Run:
 
     def measure(self, epoch: int, stage: int, tau: float, passed: EpochMeans) -> EpochRecord:
         """Evaluate the selection fold and put the epoch into one record."""
-        aim, y, last = self.settings.aim, self.selection.y, self.schedule.epochs
-        outputs = evaluate_logits(self.network, self.selection.X).double()
-        top, predicted = torch.softmax(self.objective.logits(outputs), -1).max(-1)
-        right = predicted == y
-        coverage = jcw = throughput = NAN
-        if not math.isnan(self.history.threshold):
-            accepted = top >= self.history.threshold
-            coverage = float(accepted.double().mean())
-            throughput = float((accepted & right).double().mean())
-            jcw = float((accepted & ~right).double().mean())
+        settings, schedule = self.settings, self.schedule
+        shown = look_at(
+            self.selection,
+            in_double(evaluate_logits(self.network, self.selection.X)),
+            self.objective,
+            schedule.epochs,
+            self.history.threshold,
+            self.parts,
+            free=schedule.chooses_epochs and settings.threshold is None,
+        )
+        multipliers = (
+            [0.0] if self.constraint is None else self.constraint.multiplier.flatten().tolist()
+        )
         return EpochRecord(
             epoch=epoch,
             stage=stage,
@@ -325,14 +321,18 @@ class Run:
             phi=passed.phi,
             gap=passed.phi + passed.psi - 1.0,
             jcw_train=passed.jcw,
-            loss_selection=self.objective.held_out_loss(outputs, y, last, self.selection.weight),
-            accuracy=float(right.double().mean()),
-            jcw_selection=jcw,
-            coverage=coverage,
-            throughput=throughput,
-            multiplier=0.0 if self.constraint is None else float(self.constraint.multiplier),
-            inner_feasible=passed.psi <= aim,
-            feasible=jcw <= aim,
+            loss_selection=shown.loss,
+            accuracy=shown.accuracy,
+            jcw_selection=shown.jcw,
+            coverage=shown.coverage,
+            throughput=shown.throughput,
+            multiplier=max(multipliers),
+            inner_feasible=passed.psi <= settings.aim,
+            feasible=shown.feasible,
+            at_chance=shown.at_chance,
+            attainable=shown.attainable,
+            group_jcw=shown.group_jcw,
+            group_multiplier=tuple(multipliers) if len(multipliers) > 1 else (),
         )
 
     def measure_again(self, epoch: int) -> EpochRecord:
@@ -376,8 +376,9 @@ class Run:
 
     def selection_violations(self) -> Tensor:
         """Return the violation of each row of the selection fold."""
-        logits = evaluate_logits(self.network, self.selection.X).double()
-        return compute_violation(logits, self.selection.y, self.history.threshold)
+        logits = in_double(evaluate_logits(self.network, self.selection.X))
+        y = self.selection.y.to(logits.device)
+        return compute_violation(logits, y, self.history.threshold)
 
     def bracket_width(self, tau: float) -> float:
         """Return the gap over the training rows at the weights of this moment."""

@@ -16,6 +16,7 @@ from reliablenet.risk.fused import StepGradient, log_likelihood
 from reliablenet.risk.members import average_members, cross_entropy_of_members
 from reliablenet.risk.surrogate import phi, psi
 from reliablenet.training import ranks
+from reliablenet.training.devices import in_double
 from reliablenet.training.history import NAN
 
 # Few large sums are faster than many small ones, but what waits to be summed takes memory, and keeps
@@ -104,11 +105,11 @@ class RunningMeans:
         values = [float(self._rows), 0.0, 0.0, 0.0, 0.0]
         if self._losses:
             losses = torch.stack(self._losses)
-            values[1] = float((losses * losses.new_tensor(self._counts)).sum(dtype=torch.float64))
+            values[1] = float(in_double(losses * losses.new_tensor(self._counts)).sum())
         if self._steps:
             self.constrained = True
             confidence, margin = (torch.cat(parts) for parts in zip(*self._steps, strict=True))
-            values[1] -= float(log_likelihood(confidence, margin).sum(dtype=torch.float64))
+            values[1] -= float(in_double(log_likelihood(confidence, margin)).sum())
             g = torch.minimum(confidence - self.threshold, margin)
             values[2] = float(psi(g, *self.surrogate)) * self._rows
             values[3] = float(phi(g, *self.surrogate)) * self._rows

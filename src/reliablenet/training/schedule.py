@@ -27,14 +27,12 @@ from reliablenet.certificate.planning import certifiable_jcw
 from reliablenet.certificate.threshold import jcw_threshold
 from reliablenet.risk.surrogate import psi
 from reliablenet.training.constraint import JCWConstraint
+from reliablenet.training.devices import in_double
 from reliablenet.training.history import EpochRecord
+from reliablenet.training.steering import FIRST_MULTIPLIER, has_settled, steered_multiplier
 
 if TYPE_CHECKING:
     from reliablenet.training.loop import Run
-
-FIRST_MULTIPLIER = 0.03  # with it, a confident mistake weighs about as much again
-IDLE_MULTIPLIER = 1e-3  # below it, the constraint does nothing
-LARGEST_MOVE, SMALLEST_MOVE = 0.7, 0.1  # of the multiplier's logarithm, an epoch
 
 
 @dataclass(frozen=True)
@@ -240,7 +238,11 @@ class AdaptiveSchedule(BaseSchedule):
     training is over. Else the constraint acts, at one tau: the first of the paper's at which the
     surrogate exceeds the hard JCW of the selection fold by no more than half the aim. Once an epoch the
     hard JCW moves the multiplier. Training ends when for ``patience`` epochs JCW has been close to the
-    aim, or below it without a multiplier. `History.stopped` tells which.
+    aim, or below it without a multiplier. `History.stopped` tells which. A constrained epoch is kept only
+    if it serves better than the warm-up on the selection fold, so that training never ends worse.
+
+    With groups, the threshold is that of all rows together, and the constraint acts where a group is above
+    its aim; a multiplier follows the JCW of each group, and it is the worst group that has to be better.
 
     Parameters
     ----------
@@ -287,19 +289,30 @@ class AdaptiveSchedule(BaseSchedule):
 
     def find_threshold(self, logits: Tensor, y: Tensor, aim: float) -> float:
         """Return the most permissive legal threshold whose JCW is within the aim; else 1."""
-        proba = torch.softmax(logits.double(), -1).cpu().numpy()
+        proba = torch.softmax(in_double(logits), -1).cpu().numpy()
         found = jcw_threshold(proba, y.cpu().numpy(), aim)
         return min(max(found, _lowest_threshold(logits)), 1.0)
 
     def first_tau(self, run: Run) -> float:
         """Return the first tau at which the surrogate exceeds JCW by no more than half the aim."""
-        g, settings = run.selection_violations(), run.settings
-        hard, tau = float((g > 0).double().mean()), self.tau
+        g, m1, m2, tau = run.selection_violations(), run.settings.m1, run.settings.m2, self.tau
+        parts = [(g[part.rows], part.aim) for part in run.parts if part.n]
+        held = [(one, float((one > 0).double().mean()), aim) for one, aim in parts]
         while tau > self.tau_min:
-            if float(psi(g, tau, settings.m1, settings.m2)) - hard <= settings.aim / 2:
+            if all(float(psi(one, tau, m1, m2)) - hard <= aim / 2 for one, hard, aim in held):
                 break
             tau *= self.tau_decay
         return max(tau, self.tau_min)
+
+    def is_better(self, record: EpochRecord, best: EpochRecord) -> bool:
+        """Compare with the warm-up too: a constrained epoch that serves worse never replaces it."""
+        if record.stage > 0 and not math.isnan(record.attainable):
+            return record.attainable > best.attainable
+        if best.stage == 0 < record.stage:
+            if record.feasible:
+                return record.throughput > 0.0
+            return not record.at_chance and record.jcw_selection < best.jcw_selection
+        return super().is_better(record, best)
 
     def is_better_within_budget(self, record: EpochRecord, best: EpochRecord) -> bool:
         """Prefer the larger share of rows acted on and right."""
@@ -317,19 +330,26 @@ class AdaptiveSchedule(BaseSchedule):
                 self._end_warmup(run, record.epoch, idle)
             return
         constrained = [one for one in history.records if one.stage > 0]
-        aim = run.settings.aim
-        jcws = [one.jcw_selection for one in constrained]
-        run.constraint.set_multiplier(steered_multiplier(jcws, aim))
-        near = max(self.tolerance * aim, 1.0 / len(run.selection.y))
+        courses = [one.by_budget() for one in constrained]
+        steered = [
+            steered_multiplier([course[number][0] for course in courses], part.aim)
+            for number, part in enumerate(run.parts)
+        ]
+        run.constraint.set_multiplier(steered if len(steered) > 1 else steered[0])
         if len(constrained) >= self.patience and all(
-            has_settled(one, aim, near) for one in constrained[-self.patience :]
+            has_settled(*one, part.aim, max(self.tolerance * part.aim, 1.0 / max(part.n, 1)))
+            for course in courses[-self.patience :]
+            for one, part in zip(course, run.parts, strict=True)
         ):
             history.stopped = (
                 f"JCW has settled at {record.jcw_selection:.4f}, with a multiplier of "
                 f"{record.multiplier:.2g}"
             )
-        elif history.chosen().feasible and idle >= 2 * self.patience:
-            history.stopped = f"no epoch within the aim was better for {2 * self.patience} epochs"
+        elif min(idle, len(constrained)) >= 2 * self.patience:
+            if history.chosen().feasible:
+                history.stopped = f"no epoch within the aim was better for {idle} epochs"
+            elif not math.isnan(record.attainable):
+                history.stopped = f"no epoch served better for {idle} epochs"
 
     def _end_warmup(self, run: Run, epoch: int, idle: int) -> None:
         """Return to the best weights of the warm-up, and see whether they need the constraint."""
@@ -365,34 +385,11 @@ def training_threshold(logits: Tensor, y: Tensor, quantile: float) -> float:
     Without a wrong row even accepting everything keeps the budget, so the answer is then the
     smallest legal threshold, the first number above 1/K.
     """
-    top, predicted = torch.softmax(logits.double(), -1).max(-1)
-    wrong = top[predicted != y].cpu().numpy()
+    top, predicted = torch.softmax(in_double(logits), -1).max(-1)
+    wrong = top[predicted != y.to(top.device)].cpu().numpy()
     lowest = _lowest_threshold(logits)
     return max(float(np.quantile(wrong, quantile)), lowest) if len(wrong) else lowest
 
 
 def _lowest_threshold(logits: Tensor) -> float:
     return float(np.nextafter(1.0 / logits.shape[-1], 1.0))
-
-
-def steered_multiplier(jcws: list[float], aim: float) -> float:
-    """Return the multiplier after constrained epochs that ended with these JCWs.
-
-    Its logarithm follows the violation relative to the aim, by at most 0.7 an epoch and half as much
-    after every change of sign, so that it closes in on the multiplier at which JCW is the aim
-    instead of swinging around it.
-    """
-    exponent, most, sign = math.log(FIRST_MULTIPLIER), LARGEST_MOVE, 0.0
-    for jcw in jcws:
-        violation = (jcw - aim) / aim
-        if violation * sign < 0.0:
-            most = max(most / 2, SMALLEST_MOVE)
-        sign = violation or sign
-        exponent += min(max(violation, -1.0), 1.0) * most
-    return math.exp(exponent)
-
-
-def has_settled(record: EpochRecord, aim: float, near: float) -> bool:
-    """Tell whether JCW was that near to the aim, or below it with the constraint doing nothing."""
-    jcw = record.jcw_selection
-    return abs(jcw - aim) <= near or (record.multiplier < IDLE_MULTIPLIER and jcw <= aim)

@@ -26,6 +26,7 @@ from reliablenet._warn import warn_user
 from reliablenet.errors import FoldWarning, InvalidDataError
 from reliablenet.training import ranks
 from reliablenet.training.batches import index_batches
+from reliablenet.training.devices import find_device
 
 Source = Dataset[Any] | DataLoader[Any]
 READ_ROWS = 64  # of a Dataset at a time; few enough for large images
@@ -95,8 +96,8 @@ class Stream:
         Yields pairs: rows as float32 of shape (n, ...), labels as class indices of shape (n,).
     name : str
         What messages call the source.
-    device : str
-        Where batches of training arrive.
+    device : str or torch.device
+        Where batches of training arrive; "auto" as for an estimator.
     ordered : bool
         Whether this is a fold to evaluate: read whole by every rank, always in one order, and its
         labels are kept.
@@ -131,13 +132,19 @@ class Stream:
     y: Tensor
 
     weight = None  # all rows count alike
+    group = None  # and nobody knows whose they are
 
     def __init__(
-        self, source: Source, name: str = "X", *, device: str = "cpu", ordered: bool = False
+        self,
+        source: Source,
+        name: str = "X",
+        *,
+        device: str | torch.device = "cpu",
+        ordered: bool = False,
     ) -> None:
         self.source = source
         self.name = name
-        self.device = torch.device(device)
+        self.device = find_device(device, "Stream") if isinstance(device, str) else device
         labels: list[NDArray[np.int64]] | None = None
         if ordered:
             check_order(source, name)
@@ -162,7 +169,7 @@ class Stream:
 
     def batches(
         self, epoch: int, size: int, generator: torch.Generator
-    ) -> Iterator[tuple[Tensor, Tensor]]:
+    ) -> Iterator[tuple[Tensor, ...]]:
         """Yield this rank's batches of an epoch (from 1).
 
         A Dataset's are those that `Rows` would make; a DataLoader makes its own, of its own size.

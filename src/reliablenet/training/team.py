@@ -22,6 +22,10 @@ LEAST_PROBABILITY = 1e-9
 class Member(Protocol):
     """What answers beside the network, about encoded rows."""
 
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
     def probabilities(self, X: Matrix, n_classes: int) -> NDArray[np.float64]:
         """Return class probabilities, of shape (n, n_classes)."""
 
@@ -40,6 +44,11 @@ class OwnMember:
     """
 
     estimator: Any
+
+    @property
+    def name(self) -> str:
+        """The class of the classifier."""
+        return type(self.estimator).__name__
 
     @classmethod
     def fit(cls, estimator: Any, X: Matrix, y: Labels, weight: RowWeights) -> OwnMember:
@@ -92,6 +101,15 @@ class Team:
                 "A team has one weight for the network and one for each member, which sum to 1; got "
                 f"{self.weights}."
             )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the members beside the network are called; of one name, the second has a number."""
+        given = [member.name for member in self.members]
+        return tuple(
+            name if name not in given[:place] else f"{name} {1 + given[:place].count(name)}"
+            for place, name in enumerate(given)
+        )
 
     def listen(self, X: Matrix, n_classes: int) -> list[NDArray[np.float64]]:
         """Return what each member says of rows: probabilities of shape (n, n_classes)."""

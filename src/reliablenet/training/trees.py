@@ -7,7 +7,7 @@ on the rows beside it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import Field, dataclass, field, fields
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +19,8 @@ FINE, FINEST = 44, 52  # numbers in leaves are whole multiples of 2**-44, or coa
 LARGEST_SUM = 2**62
 DEEPEST = 256
 AT_ONCE = 2**17  # pairs of a row and a tree that are walked through together
+# Now and then those that have reached a leaf are left behind, if that leaves much less to do.
+LOOK_EVERY, FEW, STILL_MANY = 3, 4096, 0.75
 _KINDS: dict[str, Any] = {"threshold": np.float64, "values": np.int64, "start": np.int64}
 
 
@@ -75,9 +77,11 @@ class Trees:
     values: NDArray[np.int64] | NDArray[np.int16]
     start: NDArray[np.int64]
     digits: NDArray[np.int32]
+    _is_leaf: NDArray[np.bool_] = field(init=False, repr=False)
+    _depth: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for entry in fields(self):
+        for entry in _arrays():
             array = np.asarray(getattr(self, entry.name))
             wanted = _KINDS.get(entry.name, np.int32)
             if entry.name == "values" and array.dtype == np.int16:
@@ -88,6 +92,8 @@ class Trees:
                 )
             object.__setattr__(self, entry.name, np.ascontiguousarray(array, wanted))
         self._check_shapes()
+        own = np.arange(len(self.feature))
+        object.__setattr__(self, "_is_leaf", (self.children == own[:, None]).all(1))
         object.__setattr__(self, "_depth", self._check_paths())
 
     def _check_shapes(self) -> None:
@@ -109,7 +115,7 @@ class Trees:
     def _check_paths(self) -> int:
         """Return the longest way from a root to a leaf; refuse trees that lead out of themselves."""
         nodes, own = len(self.feature), np.arange(len(self.feature))
-        is_leaf = (self.children == own[:, None]).all(1)
+        is_leaf = self._is_leaf
         inner = self.children[~is_leaf]
         sound = (
             bool(((inner > own[~is_leaf, None]) & (inner < nodes)).all())
@@ -152,26 +158,39 @@ class Trees:
 
     def _walk(self, X: NDArray[Any]) -> NDArray[np.int32]:
         """Return the number of the leaf that each row reaches in each tree."""
-        begins = (np.arange(len(X)) * X.shape[1])[:, None]
         numbers, children = X.ravel(), self.children.ravel()
-        node = np.broadcast_to(self.roots.ravel(), (len(X), self.roots.size))
-        for _ in range(self._depth):  # type: ignore[attr-defined]
+        begins = np.repeat(np.arange(len(X)) * X.shape[1], self.roots.size)
+        node = end = np.tile(self.roots.ravel(), len(X))
+        pairs: slice | NDArray[np.intp] = slice(None)  # of a row and a tree, that are on their way
+        for step in range(1, self._depth + 1):
             number = numbers.take(begins + self.feature.take(node))
             node = children.take(2 * node + (number <= self.threshold.take(node)))
-        reached: NDArray[np.int32] = self.leaf.take(node)
+            if step % LOOK_EVERY == 0 and len(node) > FEW:
+                going = ~self._is_leaf.take(node)
+                if going.mean() < STILL_MANY:
+                    end[pairs] = node
+                    pairs = np.flatnonzero(going) if isinstance(pairs, slice) else pairs[going]
+                    node, begins = node[going], begins[going]
+        end[pairs] = node
+        reached: NDArray[np.int32] = self.leaf.take(end).reshape(len(X), -1)
         return reached
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays by name."""
-        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return {entry.name: getattr(self, entry.name) for entry in _arrays()}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return the trees that `to_arrays` described; refuse what no tree can be."""
-        names = {entry.name for entry in fields(cls)}
+        names = {entry.name for entry in _arrays()}
         if set(arrays) != names:
             raise InvalidDataError(f"Trees have the arrays {sorted(names)}; got {sorted(arrays)}.")
         return cls(**arrays)
+
+
+def _arrays() -> list[Field[Any]]:
+    """Return the fields that are given."""
+    return [entry for entry in fields(Trees) if entry.init]
 
 
 def in_units(numbers: Any, digits: int = FINE) -> NDArray[np.int64]:

@@ -25,6 +25,7 @@ from reliablenet.monitor.log.schema import MICROSECONDS, decisions, facts, outco
 
 READ = 5_000  # rows held at a time while all are read
 ASKED = 500  # ids in one question; SQLite allows some thousand parameters
+_Answer = tuple[str, str | None]  # label and tolerance
 
 _joined = decisions.join(rules, decisions.c.rule == rules.c.number).outerjoin(
     outcomes, decisions.c.id == outcomes.c.id
@@ -34,7 +35,7 @@ _entry = (
     *(decisions.c.label, decisions.c.confidence, decisions.c.accepted, decisions.c.audit),
     *(decisions.c.share, decisions.c.population),
     *(outcomes.c.truth, outcomes.c.wrong, outcomes.c.time.label("learned")),
-    decisions.c.rule,
+    *(decisions.c.rule, decisions.c.tolerance),
 )
 
 
@@ -104,7 +105,7 @@ class DecisionLog:
 
     # Writing.
 
-    def put_in_force(self, name: str, model: str, document: str) -> int:
+    def put_in_force(self, name: str, model: str, document: str, scores: str | None = None) -> int:
         """Note which model and certificate decide from now on; return the number of that rule.
 
         Parameters
@@ -115,6 +116,8 @@ class DecisionLog:
             SHA-256 of the model file.
         document : str
             The certificate as JSON.
+        scores : str, optional
+            Scores of its certification rows, counted, as `write_scores` writes them.
         """
         certificate = hashlib.sha256(document.encode()).hexdigest()
         with self._writing() as connection:
@@ -124,7 +127,8 @@ class DecisionLog:
                 return int(found.number)
             row = {"name": name, "model": model, "certificate": certificate, "document": document}
             asked = sa.insert(rules).returning(rules.c.number)
-            return int(connection.execute(asked, {**row, "time": _now()}).scalar_one())
+            known = {**row, "scores": scores, "time": _now()}
+            return int(connection.execute(asked, known).scalar_one())
 
     def append(
         self,
@@ -134,6 +138,7 @@ class DecisionLog:
         confidences: Sequence[float],
         accepted: Sequence[bool],
         *,
+        tolerances: Sequence[str | None] | None = None,
         groups: Sequence[str | None] | None = None,
         features: Sequence[str | None] | None = None,
     ) -> list[Logged]:
@@ -146,6 +151,9 @@ class DecisionLog:
         coin : AuditCoin
             With the key that the log was begun with.
         labels, confidences, accepted : sequences of length n
+            Labels as texts; numbers as texts too, and then
+        tolerances : sequence of length n, optional
+            how far each may be off and still be right, as `Margin.texts` writes it.
         groups : sequence of length n, optional
             The population that each row belongs to, where the promise is by group.
         features : sequence of length n, optional
@@ -169,7 +177,8 @@ class DecisionLog:
             audit = [coin.picks(name) for name in ids]
             columns = (
                 *(ids, [moment] * size, [rule] * size, labels, confidences, accepted, audit),
-                *([float(coin.share)] * size, groups or [None] * size, features or [None] * size),
+                *([float(coin.share)] * size, tolerances or [None] * size),
+                *(groups or [None] * size, features or [None] * size),
             )
             try:
                 with self._writing() as connection:
@@ -191,14 +200,14 @@ class DecisionLog:
         with self._lock, self._writing() as connection:
             if self._engine.dialect.name == "postgresql":
                 schema.lock(connection)
-            labels = self._labels(connection, [outcome.id for outcome in reported])
-            known = self._outcomes(connection, list(labels))
+            answers = self._answers(connection, [outcome.id for outcome in reported])
+            known = self._outcomes(connection, list(answers))
             fresh: list[dict[str, Any]] = []
             found = []
             for outcome in reported:
-                status = _status(outcome, labels, known)
+                status = _status(outcome, answers, known)
                 if status is Status.RECORDED:
-                    wrong = outcome.judge(labels[outcome.id])
+                    wrong = outcome.judge(*answers[outcome.id])
                     known[outcome.id] = (outcome.truth, wrong)
                     row = {"id": outcome.id, "truth": outcome.truth, "wrong": wrong}
                     fresh.append({**row, "time": _now()})
@@ -303,12 +312,12 @@ class DecisionLog:
             )
         self._committed.add(coin.commitment)
 
-    def _labels(self, connection: sa.Connection, ids: Sequence[str]) -> dict[str, str]:
-        columns = (decisions.c.id, decisions.c.label)
-        found: dict[str, str] = {}
+    def _answers(self, connection: sa.Connection, ids: Sequence[str]) -> dict[str, _Answer]:
+        columns = (decisions.c.id, decisions.c.label, decisions.c.tolerance)
+        found: dict[str, _Answer] = {}
         for part in _parts(ids):
             asked = sa.select(*columns).where(decisions.c.id.in_(part))
-            found.update((name, label) for name, label in connection.execute(asked))
+            found.update((row[0], (row[1], row[2])) for row in connection.execute(asked))
         return found
 
     def _outcomes(
@@ -362,14 +371,14 @@ def _read_entry(row: Any) -> Entry:
 
 
 def _status(
-    outcome: Outcome, labels: dict[str, str], known: dict[str, tuple[str | None, bool]]
+    outcome: Outcome, answers: dict[str, _Answer], known: dict[str, tuple[str | None, bool]]
 ) -> Status:
-    if outcome.id not in labels:
+    if outcome.id not in answers:
         return Status.UNKNOWN
     if outcome.id not in known:
         return Status.RECORDED
     truth, wrong = known[outcome.id]
-    same = outcome.judge(labels[outcome.id]) == wrong
+    same = outcome.judge(*answers[outcome.id]) == wrong
     if outcome.truth is not None and truth is not None:
         same = outcome.truth == truth
     return Status.KNOWN if same else Status.OTHER

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+import numpy as np
+
 from reliablenet.errors import InvalidDataError
+from reliablenet.tables.tolerance import Margin
 
 
 class Entry(NamedTuple):
@@ -23,7 +26,7 @@ class Entry(NamedTuple):
     model, certificate : str
         SHA-256 of the model file and of the certificate's JSON.
     label : str
-        What was predicted, as a text.
+        What was predicted, as a text; a number with all its digits.
     confidence : float
     accepted : bool
         Whether it was acted on.
@@ -40,6 +43,8 @@ class Entry(NamedTuple):
         When the outcome came.
     rule : int
         Number of the model and certificate among those that were in force.
+    tolerance : str or None
+        Of a number: how far it may be off and still be right.
     """
 
     number: int
@@ -57,10 +62,14 @@ class Entry(NamedTuple):
     wrong: bool | None
     learned: float | None
     rule: int
+    tolerance: str | None = None
 
 
 class Rule(NamedTuple):
-    """A model with its certificate, in force from ``time`` on until the next."""
+    """A model with its certificate, in force from ``time`` on until the next.
+
+    ``scores`` are those of its certification rows, counted, where they are known.
+    """
 
     number: int
     time: float
@@ -68,6 +77,7 @@ class Rule(NamedTuple):
     model: str
     certificate: str
     document: str
+    scores: str | None = None
 
 
 class Logged(NamedTuple):
@@ -95,7 +105,7 @@ class Outcome:
     id : str
         Of the decision.
     truth : str or None
-        The true class, as a text.
+        The true class or number, as a text.
     wrong : bool or None
         Whether the label was wrong, where that is all that is known.
     """
@@ -111,6 +121,25 @@ class Outcome:
                 "wrong."
             )
 
-    def judge(self, label: str) -> bool:
-        """Tell whether a label was wrong."""
-        return self.truth != label if self.wrong is None else self.wrong
+    def judge(self, label: str, tolerance: str | None = None) -> bool:
+        """Tell whether a label was wrong, or a number off by more than its tolerance.
+
+        Examples
+        --------
+        >>> from reliablenet.monitor.log import Outcome
+        >>> Outcome("a", truth="no").judge("yes"), Outcome("b", truth="43.0").judge("40.5", "5.0")
+        (True, False)
+        """
+        if self.truth is None:
+            return bool(self.wrong)
+        if tolerance is None:
+            return self.truth != label
+        try:
+            truth = float(self.truth)
+        except ValueError:
+            raise InvalidDataError(
+                f"The truth of {self.id!r} must be a number, as its prediction was; got "
+                f"{self.truth!r}."
+            ) from None
+        margin = Margin.from_text(tolerance)
+        return not margin.within(np.array([float(label)]), np.array([truth]))[0]

@@ -20,7 +20,7 @@ except ImportError as error:
         "A decision log needs SQLAlchemy: pip install 'reliablenet[serve]'"
     ) from error
 
-VERSION = 1
+VERSION = 2
 WRITES = "reliablenet_writes"  # an execution option: this transaction is going to write
 POSTGRES = ("postgresql", "postgres", "postgresql+psycopg")
 MICROSECONDS = 1_000_000
@@ -46,6 +46,8 @@ rules = sa.Table(
     sa.Column("model", sa.Text, nullable=False),
     sa.Column("certificate", sa.Text, nullable=False),
     sa.Column("document", sa.Text, nullable=False),
+    # Scores of the certification rows, counted: what later scores are compared with.
+    sa.Column("scores", sa.Text),
 )
 decisions = sa.Table(
     "decisions",
@@ -60,6 +62,8 @@ decisions = sa.Table(
     sa.Column("accepted", sa.Boolean, nullable=False),
     sa.Column("audit", sa.Boolean, nullable=False),
     sa.Column("share", sa.Double, nullable=False),
+    # Of a number: how far it may be off and still be right.
+    sa.Column("tolerance", sa.Text),
     sa.Column("population", sa.Text),
     sa.Column("features", sa.Text),
     sqlite_autoincrement=True,

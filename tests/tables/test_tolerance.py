@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from reliablenet.errors import InvalidDataError, InvalidParameterError
-from reliablenet.methods.tolerance import Margin, Tolerance
+from reliablenet.tables.tolerance import Margin, Tolerance
 
 
 @pytest.mark.parametrize(

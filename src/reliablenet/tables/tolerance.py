@@ -15,6 +15,7 @@ from reliablenet.errors import InvalidDataError
 from reliablenet.tables.columns import listed
 
 Values = NDArray[np.float64]
+OF_THE_TRUTH = " of the truth"
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Margin:
     Examples
     --------
     >>> import numpy as np
-    >>> from reliablenet.methods.tolerance import Margin
+    >>> from reliablenet.tables.tolerance import Margin
     >>> Margin(5.0).within(np.array([40.0, 40.0]), np.array([45.0, 46.0])).tolist()
     [True, False]
     >>> Margin(0.1, relative=True).within(np.array([90.0, 110.1]), np.array([100.0, 100.0])).tolist()
@@ -57,6 +58,26 @@ class Margin:
         """Tell which of the values are right."""
         return np.asarray(np.abs(truth - value) <= self.of(truth))
 
+    def texts(self, rows: int) -> list[str]:
+        """Return the tolerance of each row as a text, from which `from_text` makes it again."""
+        end = OF_THE_TRUTH if self.relative else ""
+        if isinstance(self.amount, np.ndarray):
+            return [f"{amount!r}{end}" for amount in self.amount.tolist()]
+        return [f"{self.amount!r}{end}"] * rows
+
+    @classmethod
+    def from_text(cls, text: str) -> Margin:
+        """Read the tolerance of one row.
+
+        Examples
+        --------
+        >>> from reliablenet.tables.tolerance import Margin
+        >>> [Margin.from_text(text) for text in Margin(0.1, relative=True).texts(1)]
+        [Margin(amount=0.1, relative=True)]
+        """
+        amount = text.removesuffix(OF_THE_TRUTH)
+        return cls(float(amount), relative=amount != text)
+
     def take(self, places: Any) -> Margin:
         """Return the tolerance of some of the rows."""
         if isinstance(self.amount, np.ndarray):
@@ -78,7 +99,7 @@ class Tolerance:
 
     Examples
     --------
-    >>> from reliablenet.methods.tolerance import Tolerance
+    >>> from reliablenet.tables.tolerance import Tolerance
     >>> [str(Tolerance.of(setting, "fit")) for setting in (5, "10%", "allowed")]
     ['5', '10 % of the truth', 'the tolerance in "allowed"']
     """

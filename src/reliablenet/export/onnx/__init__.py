@@ -1,0 +1,1 @@
+"""A model as one ONNX graph, from the columns of a table to decisions."""

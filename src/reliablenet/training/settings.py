@@ -1,0 +1,53 @@
+"""`Settings`: all settings of one training, checked when they are put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from reliablenet._checks import check_fraction, check_seed, check_threshold, parameter_error
+from reliablenet.training.batches import check_augment
+from reliablenet.training.objective import Objective
+from reliablenet.training.optimisation import Optimisation
+from reliablenet.training.schedule import BaseSchedule
+
+Keep = Literal["selection", "last"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of `train`, in one piece; a checkpoint tells runs apart by them."""
+
+    alpha: float
+    schedule: BaseSchedule
+    objective: Objective
+    optimisation: Optimisation
+    threshold: float | None
+    aim: float
+    keep: Keep
+    seed: int
+    m1: float
+    m2: float
+    augment: str | None = None
+    group_aims: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_fraction("alpha", self.alpha, "train")
+        check_seed("seed", self.seed, "train")
+        check_augment(self.augment, "train")
+        object.__setattr__(self, "aim", check_fraction("aim", self.aim, "train"))
+        for aim in self.group_aims:
+            check_fraction("group_aims", aim, "train")
+        if self.threshold is not None:
+            threshold = check_threshold("threshold", self.threshold, "train")
+            object.__setattr__(self, "threshold", threshold)
+        schedule, objective = self.schedule, self.objective
+        if schedule.constrained and type(objective) is not Objective:
+            expected = "be left out in constrained training"
+            raise parameter_error("objective", "train", expected, objective)
+        if schedule.chooses_epochs and self.keep == "last":
+            expected = 'be "selection" with a schedule that adapts'
+            raise parameter_error("keep", "train", expected, self.keep)
+        if objective.is_warmup(schedule.epochs):
+            expected = f"end its warm-up before the last epoch, {schedule.epochs}"
+            raise parameter_error("objective", "train", expected, objective)
