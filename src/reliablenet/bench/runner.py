@@ -5,19 +5,17 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import threading
-import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from joblib import Parallel, delayed
 from joblib.externals.loky import get_reusable_executor
 
 from reliablenet._checks import check_count, parameter_error
+from reliablenet._workers import end_with, one_thread
 from reliablenet.bench.geometry import GeometryJob, geometry_job
 from reliablenet.bench.measuring import Run, failed_runs, run_training
 from reliablenet.bench.methods import GEOMETRY, METHODS, Method, Training, study_methods
@@ -166,14 +164,8 @@ Results = Iterable[tuple[AnyJob, dict[str, Run]]]
 
 
 def _work(job: AnyJob) -> tuple[AnyJob, dict[str, Run]]:
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # sums depend on the number of threads, results must not
-    try:
+    with one_thread():  # results must not depend on the number of threads
         return job, job.run()
-    finally:
-        torch.set_num_threads(threads)
 
 
 @contextmanager
@@ -240,20 +232,8 @@ def _parallel(jobs: Sequence[AnyJob], n_jobs: int) -> Results:
 
 
 def _work_watched(job: AnyJob, runner: int) -> tuple[AnyJob, dict[str, Run]]:
-    """Work, and end with the process that started this one: the result would reach nobody."""
-    if os.getppid() == runner:
-        _start_watch(runner)
+    end_with(runner)
     return _work(job)
-
-
-@cache
-def _start_watch(runner: int) -> None:
-    def watch() -> None:
-        while os.getppid() == runner:
-            time.sleep(1)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def _on_cluster(jobs: Sequence[AnyJob], client: Any) -> Results:

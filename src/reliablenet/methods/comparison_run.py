@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,7 +47,7 @@ from reliablenet.methods.shared_fits import (
     Fits,
     Method,
     fit_together,
-    fit_together_on_one_thread,
+    fit_together_beside_others,
     prepare,
     put_together,
 )
@@ -193,7 +195,7 @@ def compare(
     labels = tuple(map(plain_label, np.unique(learned.y).tolist())) if named else None
     judging = Judging(alpha, promise, labels, words)
     jobs = effective_n_jobs(n_jobs)
-    fit = fit_together if jobs == 1 else fit_together_on_one_thread
+    fit = fit_together if jobs == 1 else partial(fit_together_beside_others, runner=os.getpid())
     work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
         delayed(fit)(together, folds, unit, judging, rho) for together in fits_to_do
     )

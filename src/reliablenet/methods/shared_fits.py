@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import torch
 from sklearn.base import BaseEstimator, clone
 
+from reliablenet._workers import end_with, one_thread
 from reliablenet.certificate import Promise
 from reliablenet.certificate.judgement import judge
 from reliablenet.certificate.record import Unit
@@ -120,16 +120,13 @@ class Fits:
         self.selection |= more.selection
 
 
-def fit_together_on_one_thread(
-    together: list[Method], folds: Folds, unit: Unit, judging: Judging, rho: float
+def fit_together_beside_others(
+    together: list[Method], folds: Folds, unit: Unit, judging: Judging, rho: float, runner: int
 ) -> Fits:
-    """Do what `fit_together` does, in a process beside others: more threads would wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    """Do what `fit_together` does, in a process beside others, for the process `runner`."""
+    end_with(runner)
+    with one_thread():
         return fit_together(together, folds, unit, judging, rho)
-    finally:
-        torch.set_num_threads(threads)
 
 
 def fit_together(
