@@ -45,7 +45,7 @@ def test_a_long_command_ends_at_once_and_leaves_what_was_finished(
     if name == "bench":
         command.wait_until(lambda: list(tmp_path.glob("results/*/*/*/*.json")))
     else:
-        busy = 15 if "--jobs" in options else 8  # importing takes some three for each process
+        busy = 9 if "--jobs" in options else 4  # importing takes some three for each worker
         command.wait_until(lambda: command.seconds() > busy)
     struck = time.monotonic()
     slowness = max(1.0, (struck - begun) / command.seconds())  # others may keep the processor busy
