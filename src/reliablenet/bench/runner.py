@@ -191,13 +191,14 @@ def _results(jobs: Sequence[AnyJob], n_jobs: int, dask: str | None) -> Iterator[
         with Client(dask) as client:
             yield _on_cluster(jobs, client)
         return
-    # The runner itself reports which run lost its worker; a worker that is slow to exit is harmless.
+    # The runner itself reports which run lost its worker. One that is slow to exit is harmless, and so is one that
+    # finds the scheduler gone while all of them are being ended.
     with (
         LocalCluster(
             n_workers=n_jobs,
             threads_per_worker=1,
             dashboard_address="127.0.0.1:0",
-            silence_logs=logging.ERROR,
+            silence_logs=logging.CRITICAL,
         ) as cluster,
         Client(cluster) as client,
     ):
