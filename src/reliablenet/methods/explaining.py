@@ -147,6 +147,10 @@ class ExplainingMixin(DecidingMixin):
         (['', 'confidence'], [0])
         """
         decisions = self.decide(X, by, defer_odd=defer_odd, allow_missing=allow_missing)
+        return self._explain_decisions(decisions, X, by)
+
+    def _explain_decisions(self, decisions: Any, X: Any, by: Any) -> Explanations:
+        """Explain what was decided on rows."""
         score, accepted = decisions.confidence, decisions.accepted
         groups = self._groups(X, by, "decide") if self._by_rule else None
         labels = getattr(decisions, "label", None)  # a rule for numbers has no use for values

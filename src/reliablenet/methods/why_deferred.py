@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ class Explanations:
     def __len__(self) -> int:
         return len(self.accepted)
 
-    @property
+    @cached_property
     def lacking(self) -> Values:
         """How much confidence each row lacks; 0 for none, ``inf`` where there is no threshold."""
         return np.asarray(np.maximum(self.threshold - self.confidence, 0.0))
@@ -68,22 +69,24 @@ class Explanations:
 
         At most so many, and only those that explain a tenth of what the row lacks.
         """
-        gains = self.gains.iloc[row].to_numpy(np.float64)
-        enough = gains > max(WORTH_SAYING * float(self.lacking[row]), 0.0)  # NaN is never enough
+        gains = self._gains[row]
+        enough = gains > WORTH_SAYING * self.lacking[row]  # NaN is never enough
         order = [place for place in np.argsort(-gains, kind="stable") if enough[place]]
         return {self.gains.columns[place]: float(gains[place]) for place in order[:most]}
+
+    @cached_property
+    def _gains(self) -> Values:
+        return self.gains.to_numpy(np.float64)
 
     def to_frame(self, index: Any = None, *, most: int = SHOWN) -> pd.DataFrame:
         """Return one line a row; ``lowered_by`` names up to ``most`` columns, the row's value and the gain."""
         check_count("most", most, "Explanations.to_frame")
-        lines = []
-        for row in range(len(self)):
-            found = self.lowered_by(row, most) if self.why[row] == "confidence" else {}
-            own = self.values.iloc[row][list(found)]
-            named = zip(found.items(), own, strict=True)
-            lines.append(
-                "; ".join(f"{name} = {_text(v)} ({gain:+.2g})" for (name, gain), v in named)
-            )
+        lines = [""] * len(self)
+        own = {name: column.tolist() for name, column in self.values.items()}
+        for row in np.flatnonzero(self.why == "confidence").tolist():
+            found = self.lowered_by(row, most).items()
+            named = [f"{name} = {_text(own[name][row])} ({gain:+.2g})" for name, gain in found]
+            lines[row] = "; ".join(named)
         return pd.DataFrame(
             {
                 "confidence": self.confidence,
