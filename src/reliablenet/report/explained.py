@@ -19,7 +19,7 @@ from reliablenet.tables.frames import pandas_of
 
 SHOWN = 12
 MOST_COLUMNS = 100
-MOST_ROWS = 1000  # five shuffles of a column are 5,000 rows: a second for 13 columns and a team
+MOST_ROWS = 1000  # five shuffles of 13 columns took a team of network and trees some 3 s
 CLOSE = 1e-6  # of confidences: float32 on another processor
 
 
