@@ -227,3 +227,23 @@ def test_rows_of_groups_that_are_always_deferred_are_counted():
     both = rule.without_threshold({"race": race, "sex": np.array(list("fmffff"))})
     assert both == {"B": 1, 3: 1, "C": 1, None: 2, "A, m": 1, "3, f": 1, "C, f": 1}
     assert rule.without_threshold({}) == {}
+
+
+def test_the_score_that_a_row_needs_is_where_it_is_accepted():
+    rule = Rule(
+        (
+            Thresholds(("all",), {"all": 0.6}),
+            Thresholds(("predicted",), {0: 0.7, 1: 0.5}),
+            Thresholds(("race", "sex"), {"A, f": 0.9, "B, f": 0.1, "B, m": np.inf}),
+        )
+    )
+    by = {"race": list("AABBC"), "sex": list("fmfmf")}
+    predicted = np.array([0, 0, 0, 1, 1])
+    needed = rule.limits(5, by=by, predicted=predicted)
+    assert needed.tolist() == [0.9, np.inf, 0.7, np.inf, np.inf]
+    assert rule.limits(1, by={"race": ["B"], "sex": ["f"]}, predicted=[1]).tolist() == [0.6]
+    enough = np.minimum(needed, 1.0)
+    for score, wanted in ((enough, needed < np.inf), (np.nextafter(enough, 0), needed < 0)):
+        assert rule.accept(score=score, by=by, predicted=predicted).tolist() == wanted.tolist()
+    with pytest.raises(InvalidParameterError, match=r"Rule\.limits needs `predicted`"):
+        rule.limits(5, by=by)

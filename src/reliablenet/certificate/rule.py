@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,12 +54,19 @@ class Thresholds:
         """Tell which rows reach the threshold of their value."""
         if self.key == (ALL,):
             return score >= self.values[ALL]
-        limit = np.full(len(score), np.inf)
+        limit = self.limits(len(score), labels)
+        # nothing reaches "no threshold", not even an infinite score
+        return (score >= limit) & (limit < np.inf)
+
+    def limits(self, n: int, labels: NDArray[Any] | None = None) -> NDArray[np.float64]:
+        """Return the threshold of each of n rows, ``inf`` where its value has none."""
+        if self.key == (ALL,):
+            return np.full(n, self.values[ALL])
+        limit = np.full(n, np.inf)
         codes, names = factorize(np.asarray(labels))
         for code, name in enumerate(names):
             limit[codes == code] = self.values.get(plain_label(name), np.inf)
-        # nothing reaches "no threshold", not even an infinite score
-        return (score >= limit) & (limit < np.inf)
+        return limit
 
 
 @dataclass(frozen=True)
@@ -157,8 +164,41 @@ class Rule:
                 )
             answers = as_array(predicted, "predicted")
             check_length("predicted", answers, len(values), owner)
-        groups = columns_of(by, self.columns, len(values), owner) if self.columns else {}
         accepted = np.ones(len(values), bool)
+        for table, labels in self._labelled(len(values), by, answers, owner):
+            accepted &= table.accept(values, labels)
+        return accepted
+
+    def limits(self, n: int, by: Any = None, predicted: Any = None) -> NDArray[np.float64]:
+        """Return the score from which on each of n rows is accepted, ``inf`` where none will do.
+
+        Parameters
+        ----------
+        n : int
+        by, predicted : optional
+            As for `accept`, where the thresholds depend on them.
+
+        Returns
+        -------
+        array of shape (n,)
+
+        Examples
+        --------
+        >>> from reliablenet.certificate.rule import Rule, Thresholds
+        >>> Rule((Thresholds(("ward",), {"A": 0.9, "B": 0.7}),)).limits(3, by=["A", "B", "C"])
+        array([0.9, 0.7, inf])
+        """
+        limit = np.full(n, -np.inf)
+        answers = None if predicted is None else as_array(predicted, "predicted")
+        for table, labels in self._labelled(n, by, answers, "Rule.limits"):
+            limit = np.maximum(limit, table.limits(n, labels))
+        return limit
+
+    def _labelled(
+        self, n: int, by: Any, answers: NDArray[Any] | None, owner: str
+    ) -> Iterator[tuple[Thresholds, NDArray[Any] | None]]:
+        """Yield each table of thresholds with the value of each row that it asks for."""
+        groups = columns_of(by, self.columns, n, owner) if self.columns else {}
         for table in self.tables:
             labels = answers if table.key == ("predicted",) else None
             if table.key[0] in groups:
@@ -167,8 +207,7 @@ class Rule:
                 raise InvalidParameterError(
                     f"{owner} needs `predicted` (or `proba`): the threshold depends on the prediction."
                 )
-            accepted &= table.accept(values, labels)
-        return accepted
+            yield table, labels
 
     def without_threshold(self, by: Mapping[str, NDArray[Any]]) -> dict[Label | None, int]:
         """Count the rows of groups that the rule always defers, by group; None where it is missing.

@@ -23,7 +23,8 @@ def report(
     data: Annotated[
         str,
         typer.Option(
-            help="The table that the model was trained on, to show the rows of its mistakes."
+            help="The table that the model was trained on, to show the rows of its mistakes, and which "
+            "columns its decisions rest on."
         ),
     ] = "",
     target: Annotated[str, typer.Option(help="Its column with the truth.")] = "",

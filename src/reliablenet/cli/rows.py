@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from reliablenet.monitor.drift import SourceTest
 
 DECIDED = ("label", "value", "confidence", "accepted", "odd")  # what is written of each row
+EXPLAINED = ("threshold", "lacking", "why", "lowered_by")  # and of why it was deferred
 Found = TypeVar("Found", Certificate, RuleCertificate)
 
 
@@ -91,12 +92,12 @@ def feature_batches(
         raise InvalidDataError(f"{path.name} has a header and no rows.")
 
 
-def kept_columns(file: TableFile, keep: str) -> list[str]:
-    """Return the columns that are to be written beside each decision."""
+def kept_columns(file: TableFile, keep: str, written: Collection[str] = DECIDED) -> list[str]:
+    """Return the columns that are to be written beside each decision, which has those ``written``."""
     present = column_names(file)
     everything = keep.strip() == "all" and "all" not in present
     names = present if everything else find_columns(options.names(keep), present, file.name)
-    if clash := [name for name in names if name in DECIDED]:
+    if clash := [name for name in names if name in written]:
         raise InvalidDataError(
             f"{file.name} has a column {clash[0]!r}, and so has what is written. Rename it to keep it."
         )
@@ -110,8 +111,9 @@ def decide_batches(
     defer_odd: bool = False,
     allow_missing: Collection[str] = (),
     deferred: Counter[Any] | None = None,
-) -> Iterator[tuple[Decisions, pd.DataFrame]]:
-    """Yield what is decided and the columns to keep, batch by batch.
+    explain: bool = False,
+) -> Iterator[tuple[Decisions, pd.DataFrame, pd.DataFrame]]:
+    """Yield what is decided, the columns to keep, and why rows are deferred if asked to, batch by batch.
 
     The table has the groups that the rule needs; rows of groups that have no certificate are counted in
     ``deferred``, by group. Columns that the model does not use are kept as they are written.
@@ -122,7 +124,10 @@ def decide_batches(
         if by and deferred is not None:
             deferred.update(model.rule_.without_threshold(by))
         decisions = model.decide(X, by, defer_odd=defer_odd, allow_missing=allow_missing)
-        yield decisions, more[list(keep)].reset_index(drop=True)
+        why = pd.DataFrame(index=range(len(decisions)))
+        if explain:
+            why = model._explain_decisions(decisions, X, by).to_frame()[list(EXPLAINED)]
+        yield decisions, more[list(keep)].reset_index(drop=True), why
 
 
 def rule_groups(model: Any, frame: pd.DataFrame) -> dict[str, NDArray[Any]]:

@@ -140,9 +140,9 @@ def train(
     borne = model.breakdown_
     lines = certificate_lines(found, share=MOST_SHARE) | bearing_lines(borne) | {"model": str(out)}
     if report is not None:
-        from reliablenet.report import model_page, write_page
+        from reliablenet.report import fold_importance, model_page, write_page
 
-        write_page(model_page(model), report)
+        write_page(model_page(model, importance=fold_importance(model, features)), report)
         lines["report"] = str(report)
     lines["next"] = f"reliablenet predict {out} NEW-ROWS.csv --out decisions.csv"
     if as_json:

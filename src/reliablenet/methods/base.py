@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 
 from reliablenet._checks import check_fraction, parameter_error
 from reliablenet.certificate import Certificate, Promise, RuleCertificate, jcw_threshold
-from reliablenet.methods.decisions import DecidingMixin
+from reliablenet.methods.explaining import ExplainingMixin
 from reliablenet.methods.exporting import ExportingMixin
 from reliablenet.methods.held_out import Evidence, HeldOut, warn_of_verdict
 from reliablenet.methods.inputs import (
@@ -62,7 +62,12 @@ class RowWeighting(TypedDict, total=False):
 
 
 class SelectiveEstimator(
-    DecidingMixin, StoredMixin, ExportingMixin, CallbackSupportMixin, BaseEstimator, ABC
+    ExplainingMixin,
+    StoredMixin,
+    ExportingMixin,
+    CallbackSupportMixin,
+    BaseEstimator,
+    ABC,
 ):
     """Base of every act-or-defer estimator.
 

@@ -5,7 +5,8 @@
 
 from reliablenet.report.benchmark import benchmark_page
 from reliablenet.report.comparison import comparison_page
+from reliablenet.report.explained import fold_importance
 from reliablenet.report.model import model_page
 from reliablenet.report.page import write_page
 
-__all__ = ["benchmark_page", "comparison_page", "model_page", "write_page"]
+__all__ = ["benchmark_page", "comparison_page", "fold_importance", "model_page", "write_page"]

@@ -15,7 +15,7 @@ from reliablenet.certificate.judgement import judge
 from reliablenet.certificate.shift_wording import survival
 from reliablenet.methods import Comparison, SelectiveEstimator
 from reliablenet.methods.layers import layers
-from reliablenet.metrics import risk_coverage_curve
+from reliablenet.metrics import Importance, risk_coverage_curve
 from reliablenet.modelfile import versions
 from reliablenet.report import text
 from reliablenet.report.bearing import bearing_parts, bearing_table, moves_table
@@ -28,6 +28,12 @@ from reliablenet.report.curves import (
     explorer_chart,
     risk_coverage_chart,
     written_points,
+)
+from reliablenet.report.explained import (
+    fold_importance,
+    fold_table,
+    importance_bars,
+    importance_table,
 )
 from reliablenet.report.inputs import hidden_columns, profile_table
 from reliablenet.report.operating import OperatingPoints, operating_points
@@ -43,6 +49,7 @@ def model_page(
     labels: Any = None,
     groups: Any = None,
     comparison: Comparison | None = None,
+    importance: Importance | None = None,
     title: str | None = None,
 ) -> str:
     """Return a page on a fitted model: its verdict, certificate, operating points and mistakes.
@@ -53,13 +60,17 @@ def model_page(
         Fitted or loaded.
     table : data frame or array, optional
         The table given to `fit` (or the certification fold, if `fit` was given that by itself): the
-        page then shows the columns of the rows it lists. They are the data; mind who reads it.
+        page then shows the columns of the rows it lists, and which columns the decisions rest on. Rows
+        are the data; mind who reads it.
     labels : array-like, optional
         Labels of the table; with them it is checked that it is the one given to `fit`.
     groups : str, array-like or mapping, optional
         A column of the table, a group for each of its rows, or fresh rows (X, y) by group.
     comparison : Comparison, optional
         Whose methods are drawn beside the model.
+    importance : Importance, optional
+        Which columns the decisions rest on, as `fold_importance` or `permutation_importance` of the
+        model found; by default it is measured on the certification rows of the table.
     title : str, optional
         By default the name of the class.
 
@@ -91,6 +102,9 @@ def model_page(
     check_is_fitted(model, ["evidence_", "certificate_"])
     certificate, evidence = model.certificate_, model.evidence_
     rows = fold_rows(model, table, labels)
+    fold = None if table is None else fold_table(model, table)
+    if importance is None and fold is not None:
+        importance = fold_importance(model, table)
     own = (certificate.threshold, model.threshold_, model.selection_threshold_)
     points = operating_points(evidence.scored(), certificate.alpha, certificate.rho, own)
     acts = model.threshold_ < math.inf
@@ -121,6 +135,10 @@ def model_page(
         if model.promise is None
         else text.sentence(promise_wording.promise_text(model.promise, certificate.tolerance)),
         **_bearing(model),
+        resting=[] if importance is None else importance_bars(importance),
+        importance=importance,
+        importance_table=None if importance is None else importance_table(importance),
+        importance_failed=importance is None and table is not None,
         inputs=None if model.profile_ is None else profile_table(model.profile_),
         inputs_summary="" if model.profile_ is None else text.sentence(model.profile_.summary()),
         inputs_deferred=text.sentence(promise_wording.odd_deferred(model.promise)),
@@ -134,7 +152,8 @@ def model_page(
         advice="" if history is None else history.advice(),
         mistakes=mistakes,
         n_mistakes=n_mistakes,
-        least_sure=least_sure(model, rows),
+        least_sure=least_sure(model, rows, fold),
+        explained=fold is not None,
         has_columns=rows.table is not None,
         given=bool((evidence.row < 0).any()),
         groups=None if groups is None else group_table(model, rows, groups),

@@ -17,6 +17,7 @@ from reliablenet.errors import InvalidDataError, InvalidParameterError
 from reliablenet.methods import SelectiveEstimator
 from reliablenet.report import text
 from reliablenet.report.charts import Numbers, marked_numbers
+from reliablenet.report.explained import lowered_columns
 
 SHOWN = 20
 MOST_GROUPS = 50
@@ -92,10 +93,18 @@ def accepted_mistakes(model: SelectiveEstimator, rows: FoldRows) -> tuple[Number
     return _listed(model, rows, order[:SHOWN]), len(wrong)
 
 
-def least_sure(model: SelectiveEstimator, rows: FoldRows) -> Numbers:
-    """Return the rows with the lowest scores."""
-    order = np.argsort(model.evidence_.score, kind="stable")
-    return _listed(model, rows, order[:SHOWN])
+def least_sure(model: SelectiveEstimator, rows: FoldRows, fold: Any = None) -> Numbers:
+    """Return the rows with the lowest scores; with the features of the ``fold``, what lowers them."""
+    chosen = np.argsort(model.evidence_.score, kind="stable")[:SHOWN]
+    listed = _listed(model, rows, chosen)
+    if fold is None:
+        return listed
+    lacking, lowered = lowered_columns(model, fold, chosen)
+    at = listed.columns.index("Confidence") + 1
+    columns = [*listed.columns[:at], "Lacks", "Lowered by", *listed.columns[at:]]
+    explained = zip(listed.rows, lacking, lowered, strict=True)
+    cells = [[*row[:at], lacks, by, *row[at:]] for row, lacks, by in explained]
+    return marked_numbers(columns, cells)
 
 
 def _listed(model: SelectiveEstimator, rows: FoldRows, chosen: NDArray[np.intp]) -> Numbers:
