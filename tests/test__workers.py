@@ -5,11 +5,14 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 import torch
+from joblib import Parallel, delayed
+from joblib.externals.loky import get_reusable_executor
 from launcher import Process, launcher
 
-from reliablenet._workers import end_with, one_thread
+from reliablenet._workers import end_with, one_thread, replaced_quietly
 
 PROGRAM = """
 import multiprocessing, time
@@ -63,3 +66,23 @@ def test_one_thread_inside_and_as_many_as_before_after_an_error() -> None:
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
+
+
+def grow(task: int) -> int:
+    """Keep what a worker would keep that loads torch and a dataset: more than joblib takes for growth by chance."""
+    if task > 1:
+        kept.append(np.ones(50_000_000))
+    time.sleep(1.1)  # joblib looks once a second
+    return task
+
+
+kept: list[np.ndarray] = []
+
+
+def test_a_worker_that_grew_is_replaced_and_nothing_is_lost() -> None:
+    """Its warning ended the thread of joblib that hands out the work, and `bench` waited for ever."""
+    get_reusable_executor(reuse=True).shutdown(wait=True)
+    with replaced_quietly():
+        work = Parallel(2, return_as="generator_unordered")(delayed(grow)(i) for i in range(4))
+        assert sorted(work) == list(range(4))
+    get_reusable_executor(reuse=True).shutdown(wait=True)

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -22,6 +23,21 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
+
+
+@contextmanager
+def replaced_quietly() -> Iterator[None]:
+    """Let joblib replace a worker without a warning: no task is lost with it.
+
+    It replaces one that was idle for long, and one that grew: torch and a dataset, which the second task of a worker may
+    be the first to need, look like a leak. Where warnings are errors, this one would end the thread that hands out the
+    work, and the rest would be waited for without end.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings(
+            "ignore", "A worker stopped while some jobs were given", UserWarning
+        )
+        yield
 
 
 def end_with(runner: int) -> None:

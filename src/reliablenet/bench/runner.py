@@ -15,7 +15,7 @@ from joblib import Parallel, delayed
 from joblib.externals.loky import get_reusable_executor
 
 from reliablenet._checks import check_count, parameter_error
-from reliablenet._workers import end_with, one_thread
+from reliablenet._workers import end_with, one_thread, replaced_quietly
 from reliablenet.bench.geometry import GeometryJob, geometry_job
 from reliablenet.bench.measuring import Run, failed_runs, run_training
 from reliablenet.bench.methods import GEOMETRY, METHODS, Method, Training, study_methods
@@ -173,13 +173,13 @@ def _results(jobs: Sequence[AnyJob], n_jobs: int, dask: str | None) -> Iterator[
     """Yield what comes of jobs, as it comes; no worker outlives the context."""
     if dask is None:
         results = _in_processes(jobs, n_jobs)
-        try:
-            yield results
-        finally:
-            results.close()
-            # A worker kept for the next run can be lost meanwhile, and that run would wait for it.
-            if n_jobs != 1:
-                get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
+        with replaced_quietly():
+            try:
+                yield results
+            finally:
+                results.close()
+                if n_jobs != 1:
+                    get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
         return
     try:
         from distributed import Client, LocalCluster

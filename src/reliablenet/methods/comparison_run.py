@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
 from reliablenet._checks import check_count, check_fraction, parameter_error
+from reliablenet._workers import replaced_quietly
 from reliablenet.certificate import Certificate, Promise, Provenance, RuleCertificate
 from reliablenet.certificate.promise import plain_label
 from reliablenet.errors import InvalidDataError, InvalidParameterError
@@ -196,11 +197,10 @@ def compare(
     judging = Judging(alpha, promise, labels, words)
     jobs = effective_n_jobs(n_jobs)
     fit = fit_together if jobs == 1 else partial(fit_together_beside_others, runner=os.getpid())
-    work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-        delayed(fit)(together, folds, unit, judging, rho) for together in fits_to_do
-    )
-    with _progress(fits_to_do, jobs, verbose) as show:
-        for done in work:
+    with replaced_quietly(), _progress(fits_to_do, jobs, verbose) as show:
+        for done in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
+            delayed(fit)(together, folds, unit, judging, rho) for together in fits_to_do
+        ):
             fits.add(done)
             show([*fits.results, *fits.failures])
     if not fits.results:
