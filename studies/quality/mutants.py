@@ -44,7 +44,10 @@ OPTIONS = [
     "-x",
     "-q",
     "-p",
-    "_hypothesis_pytestplugin",  # the only one: loading the others takes longer than most tests
+    "_hypothesis_pytestplugin",  # not all: loading the others takes longer than most tests
+    "-p",
+    "pytest_timeout",
+    "--timeout=0",  # an alarm of ours is in its place
     "-p",
     "no:cacheprovider",
     "--hypothesis-profile=mutation",

@@ -464,7 +464,38 @@ def check_curve(given: Arguments, answer: Any) -> None:
         assert int((wrong & (score >= t)).sum()) == k
 
 
+def shuffling(random: Random) -> Arguments:
+    return {
+        "decide": act_on_the_first,
+        "X": random.standard_normal((random.randint(2, 40), random.randint(1, 4))),
+        "unused": pick(random, [(), [0], {0}]),
+        "repeats": int(random.randint(1, 4)),
+        "most_rows": int(random.randint(2, 50)),
+        "random_state": int(random.randint(99)),
+    }
+
+
+def act_on_the_first(X: Any, places: Any, shuffled: Any) -> metrics.RowAnswers:
+    """Act where the first column is far from zero; values that are no numbers have no place."""
+    first = np.asarray(X.iloc[:, 0] if hasattr(X, "iloc") else X[:, 0])
+    size = np.array([abs(hash(str(value))) % 1000 for value in first]) / 1000
+    return metrics.RowAnswers(size > 0.5, size, size > 0.2)
+
+
+def check_importance(given: Arguments, found: Any) -> None:
+    assert found.rows == min(len(given["X"]), given["most_rows"])
+    assert found.repeats == given["repeats"]
+    for name, values in found.changes.items():
+        assert np.all(np.abs(values) <= 1), name
+        if 0 in given["unused"]:
+            assert not values[0].any(), name
+        assert not values[1:].any(), name  # it looks at the first column alone
+
+
 METRICS = {
+    "permutation_importance": Target(
+        metrics.permutation_importance, shuffling, check_importance, keep=("decide", "X")
+    ),
     "evaluate": Target(metrics.evaluate, accepted_rows, check_evaluation),
     "risk_coverage_curve": Target(
         metrics.risk_coverage_curve,

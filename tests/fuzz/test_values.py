@@ -13,8 +13,8 @@ CASES = 40  # of each; the study `fuzz` runs a thousand times as many
 UNCALLED = {
     "BatchEnsemble",
     "Bracket", "Comparison", "DATASETS", "Dataset", "Decisions", "EpochRecord", "Evaluation",
-    "Folds", "History", "Interval", "JCWCurve", "MethodResult", "Network", "Objective",
-    "Provenance", "Recommendation", "RiskCoverageCurve", "Rows", "SelectiveClassifier", "Stream", "__version__",
+    "Folds", "History", "Importance", "Interval", "JCWCurve", "MethodResult", "Network", "Objective",
+    "Provenance", "Recommendation", "RiskCoverageCurve", "RowAnswers", "Rows", "SelectiveClassifier", "Stream", "__version__",
     "default_methods", "metrics",
     # of promises, shifts, numbers, profiles and monitors: bad input is tried in tests of their own
     "Breakdown", "Monitor", "NumberDecisions", "Promise", "ReliableRegressor", "Rule",

@@ -152,6 +152,7 @@ def test_the_fast_network_is_trained_in_bfloat16_where_that_is_fast_and_answers_
         "random_state": 0,
         "verbose": False,
     }
+    monkeypatch.setattr("reliablenet.training.loop.has_fast_bfloat16", lambda device: False)
     plain = fit_quietly(rn.ReliableClassifier(**settings), X, y)
     monkeypatch.setattr("reliablenet.training.loop.has_fast_bfloat16", lambda device: True)
     first, again = (fit_quietly(rn.ReliableClassifier(**settings), X, y) for _ in range(2))

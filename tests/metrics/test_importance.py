@@ -187,6 +187,7 @@ def test_one_repeat_has_no_spread() -> None:
         (ROWS, {"repeats": 0}, InvalidParameterError, "`repeats` of permutation_importance must"),
         (ROWS, {"most_rows": 1}, InvalidParameterError, "whole number of at least 2; got 1"),
         (ROWS, {"random_state": -1}, InvalidParameterError, "`random_state` of permutation"),
+        (ROWS, {"unused": "a"}, InvalidParameterError, "`unused` of permutation_importance must"),
         (ROWS[:1], {}, InvalidDataError, "needs two rows to shuffle; got 1"),
         (ROWS[:, 0], {}, InvalidDataError, r"data frame or an array .* got an array of shape"),
         (["a", "b"], {}, InvalidDataError, "none to shuffle; got list"),
@@ -200,6 +201,8 @@ def test_bad_input_is_told_of(rows, settings, kind, said) -> None:
 def test_answers_that_do_not_fit_are_refused() -> None:
     with pytest.raises(InvalidDataError, match="must return RowAnswers for each of the 300 rows"):
         permutation_importance(lambda *_: decide(ROWS[:5], np.arange(5), {}), ROWS)
+    with pytest.raises(InvalidParameterError, match=r"`decide` of .* must be a function; got"):
+        permutation_importance(ROWS, ROWS)
     with pytest.raises(InvalidDataError, match="got ndarray"):
         permutation_importance(lambda *_: ROWS, ROWS)
     with pytest.raises(InvalidDataError, match="vectors of one length"):

@@ -6,7 +6,7 @@ columns that tell the same, each can stand in for the other, and shuffling one a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from reliablenet._checks import check_count, check_seed
+from reliablenet._checks import check_count, check_seed, parameter_error
 from reliablenet.certificate.wording import percent
 from reliablenet.errors import InvalidDataError
 
@@ -167,7 +167,7 @@ def permutation_importance(
     decide: Decide,
     X: Any,
     *,
-    unused: Collection[Any] = (),
+    unused: Sequence[Any] | Set[Any] = (),
     repeats: int = REPEATS,
     most_rows: int = MOST_ROWS,
     random_state: int = 0,
@@ -181,7 +181,7 @@ def permutation_importance(
         that is shuffled, if one is, to the places in X that its values come from. Returns `RowAnswers`. It
         is called once for each column, with all repeats below each other.
     X : data frame or array of shape (n, d)
-    unused : collection
+    unused : list, tuple or set
         Columns that are known to play no part; they are not shuffled, and nothing changes.
     repeats : int
         How often each column is shuffled.
@@ -197,6 +197,10 @@ def permutation_importance(
     repeats = check_count("repeats", repeats, OWNER)
     most_rows = check_count("most_rows", most_rows, OWNER, minimum=2)
     seed = check_seed("random_state", random_state, OWNER)
+    if not callable(decide):
+        raise parameter_error("decide", OWNER, "be a function", decide)
+    if not isinstance(unused, list | tuple | set | frozenset):
+        raise parameter_error("unused", OWNER, "be a list, tuple or set of columns", unused)
     frame = isinstance(X, pd.DataFrame)
     if not frame and (not isinstance(X, np.ndarray) or X.ndim != 2):
         got = f"an array of shape {X.shape}" if isinstance(X, np.ndarray) else type(X).__name__
