@@ -215,7 +215,7 @@ class SelectiveEstimator(
             threshold = None if threshold == "certified" else self.selection_threshold_
 
         chosen = None
-        if self._learns_rule() and len(folds.selection):
+        if len(folds.selection) and (self._learns_rule() or self._has_idle_selection()):
             chosen = self._outputs(folds.selection.X).scored(folds.selection.y)
             chosen = replace(chosen, by=chosen_by)
 
@@ -286,6 +286,11 @@ class SelectiveEstimator(
     def _learns_rule(self) -> bool:
         """Tell whether the rule of a promise is learned on the selection fold."""
         return learns_rule(self.promise, len(getattr(self, "classes_", ())) or None)
+
+    def _has_idle_selection(self) -> bool:
+        """Tell whether nothing but scales for the classes has a use for selection rows that were given."""
+        overall = self.promise is not None and self.promise.kind == "overall"
+        return overall and not self._uses_selection()
 
     @property
     def _budget(self) -> float:
