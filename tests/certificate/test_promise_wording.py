@@ -232,3 +232,17 @@ def test_what_is_worth_nothing_is_said_to_be():
     )
     unknown = replace(cost, parts=(replace(cost.parts[0], guessing=None),))
     assert not unknown.empty
+
+
+@pytest.mark.parametrize(
+    ("budgets", "said"),
+    [
+        ({0: 0.2}, ["no budget limits mistakes on rows that are truly something else"]),
+        ({0: 0.2, 1: 0.2}, []),
+    ],
+)
+def test_true_classes_without_a_budget_are_told_of_where_their_names_are_not_known(budgets, said):
+    given = {"score": EASY.max(1), "predicted": EASY.argmax(1)}
+    found = certified_rule(None, TRUTH, Promise.by_class(budgets), **given)
+    assert found.certified
+    assert [note for note in rule_notes(found) if "budget" in note] == said

@@ -172,6 +172,8 @@ def remedy(certificate: Certificate | RuleCertificate, share: float = 1.0) -> st
     few = _too_few(certificate)
     failed = [part for part in certificate.parts if not part.certified]
     wanting = few or [part for part in failed if part.threshold < math.inf] or failed
+    if not wanting:
+        return f"certification rows of {_names(list(certificate.deferred))}"
     # with groups, the share of each in all rows is not known: rows of the group are named alone
     return "; ".join(_some([wording.remedy(part) for part in wanting]))
 
@@ -198,6 +200,9 @@ def rule_notes(certificate: RuleCertificate) -> list[str]:
     unlimited = [str(label) for label in classes if label not in c.promise.alpha]
     if c.promise.kind == "by_predicted" and unlimited:
         said.append(f"no budget limits what is predicted as {_names(unlimited)}")
+    if c.promise.kind == "by_class" and c.rule.classes is None:  # whose names are not known
+        others = c.n - sum(part.n for part in c.parts)
+        unlimited = ["something else"] if others else []
     if c.promise.kind == "by_class" and unlimited:
         said.append(f"no budget limits mistakes on rows that are truly {_names(unlimited)}")
     return said
