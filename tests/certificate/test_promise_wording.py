@@ -23,7 +23,7 @@ from reliablenet.certificate.promise_wording import (
     verdict,
 )
 from reliablenet.certificate.rule import Rule, Thresholds
-from reliablenet.certificate.rule_certify import judge_fixed_rule
+from reliablenet.certificate.rule_certify import judge_fixed_rule, judge_rule
 from reliablenet.certificate.rule_checks import Others
 from reliablenet.certificate.scored import ScoredRows
 
@@ -163,6 +163,20 @@ def test_reasons_name_the_closest_part_or_what_was_refused():
         rule_reason(deferring)
         == "nothing could be certified; deferred: group=A (no certification row)"
     )
+
+
+def test_the_closest_part_is_the_one_with_the_most_mistakes_for_its_rows():
+    """One threshold for all: the hard group stops it, and the easy one has mistakes to spare."""
+    by = np.tile(["easy", "hard"], 300)
+    score = np.repeat(np.linspace(1, 0, 300), 2)
+    wrong = (np.arange(600) % 20 == 1) | (score < 0.5)
+    wrong &= (by == "hard") | (np.arange(600) % 100 == 0)
+    rows = ScoredRows(score, wrong, 0.0, by={"group": by})
+    found = judge_rule(rows, Promise.by_group(0.1, common=True), 0.05)
+    easy, hard = found.parts
+    assert easy.errors < hard.errors
+    assert easy.upper_bound >= hard.upper_bound  # both of the most mistakes that could be
+    assert rule_reason(found) == f"{hard.reason} (the closest of 2)"
 
 
 def test_of_what_was_refused_too_few_rows_are_named_first():

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from reliablenet.certificate import wording
+from reliablenet.certificate.bounds import clopper_pearson_upper
 from reliablenet.certificate.cost import CostCertificate
 from reliablenet.certificate.planning import largest_certifiable_errors
 from reliablenet.certificate.record import Certificate
@@ -140,7 +141,7 @@ def rule_reason(certificate: RuleCertificate) -> str:
     c = certificate
     if c.certified:
         acting = [part for part in c.parts if part.certified]
-        closest = max(acting, key=lambda part: part.upper_bound / part.alpha)
+        closest = max(acting, key=_closeness)
         more = f" (the closest of {len(acting)})" if len(acting) > 1 else ""
         said = [f"{closest.reason}{more}"]
     else:
@@ -206,6 +207,17 @@ def rule_notes(certificate: RuleCertificate) -> list[str]:
     if c.promise.kind == "by_class" and unlimited:
         said.append(f"no budget limits mistakes on rows that are truly {_names(unlimited)}")
     return said
+
+
+def _closeness(part: Certificate) -> float:
+    """Return how near the mistakes counted of a part bring it to its budget.
+
+    Its bound would not tell: that of a chosen threshold speaks of the most mistakes it could have had.
+    """
+    counted = part.upper_bound
+    if not isinstance(part, CostCertificate):
+        counted = float(clopper_pearson_upper(part.errors, part.n, part.rho))
+    return counted / part.alpha
 
 
 def _too_few(certificate: RuleCertificate) -> list[Certificate]:
