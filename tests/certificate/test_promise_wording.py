@@ -163,6 +163,7 @@ def test_reasons_name_the_closest_part_or_what_was_refused():
         rule_reason(deferring)
         == "nothing could be certified; deferred: group=A (no certification row)"
     )
+    assert remedy(deferring) == "certification rows of group=A"
 
 
 def test_the_closest_part_is_the_one_with_the_most_mistakes_for_its_rows():
@@ -177,6 +178,18 @@ def test_the_closest_part_is_the_one_with_the_most_mistakes_for_its_rows():
     assert easy.errors < hard.errors
     assert easy.upper_bound >= hard.upper_bound  # both of the most mistakes that could be
     assert rule_reason(found) == f"{hard.reason} (the closest of 2)"
+
+
+def test_a_group_without_a_row_holds_back_a_rule_for_all_and_nobody_else_is_blamed():
+    by = {"race": np.repeat(["A", "B"], 100)}
+    budgets = {"A": 0.1, "Z": 0.1}
+    common = certified_rule(EASY, TRUTH, Promise.by_group(budgets, by="race", common=True), by=by)
+    assert not common.certified
+    assert common.reason == "no certification row of race=Z"
+    assert remedy(common) == "certification rows of race=Z"
+    own = certified_rule(EASY, TRUTH, Promise.by_group(budgets, by="race"), by=by)
+    assert own.certified
+    assert own.reason.endswith("deferred: race=B (it has no budget), race=Z (no certification row)")
 
 
 def test_of_what_was_refused_too_few_rows_are_named_first():
