@@ -127,6 +127,12 @@ def test_a_group_of_the_selection_fold_alone_is_deferred():
     assert not found.rule.accept(EASY, by=np.full(200, "Z")).any()
 
 
+def test_rows_that_certify_cannot_teach_the_rule():
+    with pytest.raises(InvalidDataError, match="must be other rows than those that certify; got"):
+        certified_rule(PROBA, Y, Promise.among_accepted(0.1), selection=(PROBA, Y))
+    certified_rule(EASY, TRUTH, Promise.among_accepted(0.1), selection=(EASY, TRUTH))  # two scores
+
+
 def test_correct_alone_serves_groups():
     *_, by = draw(2, n=2000)
     rng = np.random.default_rng(0)
