@@ -39,10 +39,14 @@ Floats = NDArray[np.float64]
 def models(seed: int) -> dict[str, Any]:
     """Return the models, not fitted."""
     trees = HistGradientBoostingClassifier(random_state=seed)
-    line = LogisticRegression(max_iter=1_000)
+    line, weighted = (
+        LogisticRegression(max_iter=1_000, class_weight=w) for w in (None, "balanced")
+    )
     return {
         "boosting": make_pipeline(TabularEncoder(), trees),
         "logistic regression": make_pipeline(TabularEncoder(), StandardScaler(), line),
+        # where classes are not alike in number, a score means other risks in each of them
+        "classes weighted alike": make_pipeline(TabularEncoder(), StandardScaler(), weighted),
     }
 
 

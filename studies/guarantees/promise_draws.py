@@ -136,8 +136,13 @@ def own_thresholds(
     return np.asarray(errors <= most[:, :, None])
 
 
-def one_threshold(promise: Promise, rho: float, right: Array, wrong: Array) -> Array:
-    """Return what is acted on where all share a threshold and each constraint is tested at rho."""
+def one_threshold(
+    promise: Promise, rho: float, right: Array, wrong: Array, *, bounded: bool = True
+) -> Array:
+    """Return what is acted on where all share a threshold and each constraint is tested at rho.
+
+    Not ``bounded``, a cost is only seen to be within its budget, which proves nothing.
+    """
     kept = np.ones((len(wrong), wrong.shape[2]), bool)
     whole = (right + wrong).sum(axis=(1, 2))
     for part in promise.simple():
@@ -146,11 +151,11 @@ def one_threshold(promise: Promise, rho: float, right: Array, wrong: Array) -> A
             spent = np.cumsum(np.einsum("dks,k->ds", wrong, costs), axis=1)
             share = float(part.alpha) / part.largest_cost  # type: ignore[arg-type]
             single = len(np.unique(costs[costs > 0])) == 1
-            most: Any = (
-                most_errors(whole, share, rho)[:, None]
-                if single
-                else largest_certifiable_cost(int(whole[0]), share, rho)
-            )
+            most: Any = share * whole[:, None]
+            if bounded and single:
+                most = most_errors(whole, share, rho)[:, None]
+            elif bounded:
+                most = largest_certifiable_cost(int(whole[0]), share, rho)
             kept &= spent <= most + 1e-9
         elif part.kind == "overall":
             errors = np.cumsum(wrong.sum(axis=1), axis=1)
@@ -162,16 +167,27 @@ def one_threshold(promise: Promise, rho: float, right: Array, wrong: Array) -> A
     return np.repeat(kept[:, None], wrong.shape[1], axis=1)
 
 
-def several(promise: Promise, rho: float, right: Array, wrong: Array) -> Array:
-    """Return what is acted on under an overall promise and one by group, which share rho."""
+def together(promise: Promise, rho: float, right: Array, wrong: Array) -> Array:
+    """Return what is acted on where the budget of each group or class is tested on all rows at once."""
+    return one_threshold(Promise.overall(_budgets(promise, 1)[0]), rho, right, wrong)
+
+
+def several(
+    promise: Promise, rho: float, right: Array, wrong: Array, *, corrected: bool = True
+) -> Array:
+    """Return what is acted on under an overall promise and one by group, which share rho, or each at rho."""
     overall, by_group = promise.parts
-    return one_threshold(overall, rho / 2, right, wrong) & own_thresholds(
-        by_group, rho / 2, right, wrong
+    level = rho / 2 if corrected else rho
+    return one_threshold(overall, level, right, wrong) & own_thresholds(
+        by_group, level, right, wrong, corrected=corrected
     )
 
 
-def coverages(promise: Promise, rho: float, right: Array, wrong: Array) -> Array:
-    """Return what is acted on by the largest of ten coverages that passes at a tenth of rho."""
+def coverages(
+    promise: Promise, rho: float, right: Array, wrong: Array, *, corrected: bool = True
+) -> Array:
+    """Return what is acted on by the largest of ten coverages that passes at a tenth of rho, or at rho."""
+    level = rho / len(COVERAGES) if corrected else rho
     rows, errors = (np.cumsum(c.sum(axis=1), axis=1) for c in (right + wrong, wrong))
     n, scores = rows[0, -1], rows.shape[1]
     kept = np.zeros(len(rows), int)  # scores acted on
@@ -183,7 +199,7 @@ def coverages(promise: Promise, rho: float, right: Array, wrong: Array) -> Array
         count, miss = (np.take_along_axis(c, at, 1)[:, 0] for c in (rows, errors))
         passes = (cut > 0) & (count > 0)
         tail = binom.cdf(miss, np.maximum(count, 1), promise.alpha)
-        passes &= tail <= rho / len(COVERAGES)
+        passes &= tail <= level
         kept = np.where((kept == 0) & passes, cut, kept)
     return np.repeat((np.arange(scores) < kept[:, None])[:, None], wrong.shape[1], axis=1)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from reliablenet.certificate.path import learn_path
 from reliablenet.certificate.promise import Promise
 from reliablenet.certificate.rule_plan import RulePlan, plan_rule
 from reliablenet.certificate.rule_search import certified_rule_batches
@@ -104,7 +105,7 @@ CASES: dict[str, tuple[Promise, str, list[tuple[str, Source, int]]]] = {
         Promise.by_predicted({0: 0.02, 1: 0.03}),
         "own",
         [
-            ("edge", Source.of([0.5, 0.5], np.array([[0.04], [0.06]]) * EDGE), 1000),
+            ("edge", Source.of([0.5, 0.5], np.array([[0.04], [0.06]]) * EDGE), 846),
             ("few rows", Source.of([0.5, 0.5], rising(0.05, [1.0, 3.0])), 200),
             ("unequal", Source.of([0.85, 0.15], rising(0.05, [1.0, 9.0])), 2000),
         ],
@@ -149,7 +150,7 @@ CASES: dict[str, tuple[Promise, str, list[tuple[str, Source, int]]]] = {
         BOTH,
         "several",
         [
-            ("edge", Source.of(np.full(2, 0.5), 0.05 * EDGE), 2000),
+            ("edge", Source.of([0.8, 0.1, 0.1], 0.05 * EDGE * np.array([[1e-3, 1, 1]]).T), 3000),
             ("few rows", Source.of([0.6, 0.4], rising(0.05, [1.0, 3.0])), 300),
             ("unequal", EQUAL5, 2000),
         ],
@@ -158,6 +159,14 @@ CASES: dict[str, tuple[Promise, str, list[tuple[str, Source, int]]]] = {
 # the promise whose settings a fault is tried in, and the way in which it goes wrong
 FAULTS = {
     "each group at rho": ("by group", "uncorrected"),
+    "all groups together": ("by group, one threshold", "together"),
+    "each predicted class at rho": ("by predicted class", "uncorrected"),
+    "each true class at rho": ("by true class, two", "uncorrected"),
+    "all true classes together": ("by true class, five", "together"),
+    "the observed cost within the budget": ("cost, one", "observed"),
+    "the observed costs within the budget": ("cost, several", "observed"),
+    "each promise and each group at rho": ("overall and by group", "several at rho"),
+    "each coverage at rho": ("among rows acted on, ten coverages", "coverages at rho"),
     "path learned on the certification fold": ("overall, learned path", "own fold"),
     "the best of all thresholds that pass": ("among rows acted on, learned order", "best"),
     "a blind start": ("among rows acted on, learned order", "blind"),
@@ -186,10 +195,13 @@ def run_setting(case: str, name: str, draws: int, fault: str = "") -> Record:
             accept[some] = draws_of.on_path(
                 promise, RHO, source, fold, right[some], wrong[some], order
             )
-    elif way == "uncorrected":
-        accept = draws_of.own_thresholds(promise, RHO, right, wrong, corrected=False)
     else:
         find: dict[str, Any] = {
+            "uncorrected": partial(draws_of.own_thresholds, corrected=False),
+            "together": draws_of.together,
+            "observed": partial(draws_of.one_threshold, bounded=False),
+            "several at rho": partial(draws_of.several, corrected=False),
+            "coverages at rho": partial(draws_of.coverages, corrected=False),
             "own": draws_of.own_thresholds,
             "one": draws_of.one_threshold,
             "plain": draws_of.one_threshold,
@@ -216,7 +228,8 @@ def acted_on(promise: Promise, way: str, accept: Array) -> Array:
     A row of one of two true classes that is predicted right has the threshold of that prediction, which
     the mistakes of the other class decide.
     """
-    return accept[:, ::-1] if promise.kind == "by_class" and way == "own" else accept
+    own = promise.kind == "by_class" and way in ("own", "uncorrected")
+    return accept[:, ::-1] if own else accept
 
 
 def learned(
@@ -232,7 +245,8 @@ def learned(
     if way != "own fold":
         return draws_of.learn(promise, source, n, random, max(n // 2, 100))
     rows = draws_of.rows_of(promise, source, right[0], wrong[0])
-    return plan_rule(promise, 0.0, n, rows, np.arange(len(source.shares)))
+    path = learn_path(rows.score, np.asarray(rows.predicted), rows.wrong.astype(float), 0.0)
+    return RulePlan(promise, path, classes=list(range(len(source.shares))))
 
 
 def compare(

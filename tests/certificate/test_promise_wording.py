@@ -23,7 +23,7 @@ from reliablenet.certificate.promise_wording import (
     verdict,
 )
 from reliablenet.certificate.rule import Rule, Thresholds
-from reliablenet.certificate.rule_certify import judge_fixed_rule
+from reliablenet.certificate.rule_certify import judge_fixed_rule, judge_rule
 from reliablenet.certificate.rule_checks import Others
 from reliablenet.certificate.scored import ScoredRows
 
@@ -163,6 +163,33 @@ def test_reasons_name_the_closest_part_or_what_was_refused():
         rule_reason(deferring)
         == "nothing could be certified; deferred: group=A (no certification row)"
     )
+    assert remedy(deferring) == "certification rows of group=A"
+
+
+def test_the_closest_part_is_the_one_with_the_most_mistakes_for_its_rows():
+    """One threshold for all: the hard group stops it, and the easy one has mistakes to spare."""
+    by = np.tile(["easy", "hard"], 300)
+    score = np.repeat(np.linspace(1, 0, 300), 2)
+    wrong = (np.arange(600) % 20 == 1) | (score < 0.5)
+    wrong &= (by == "hard") | (np.arange(600) % 100 == 0)
+    rows = ScoredRows(score, wrong, 0.0, by={"group": by})
+    found = judge_rule(rows, Promise.by_group(0.1, common=True), 0.05)
+    easy, hard = found.parts
+    assert easy.errors < hard.errors
+    assert easy.upper_bound >= hard.upper_bound  # both of the most mistakes that could be
+    assert rule_reason(found) == f"{hard.reason} (the closest of 2)"
+
+
+def test_a_group_without_a_row_holds_back_a_rule_for_all_and_nobody_else_is_blamed():
+    by = {"race": np.repeat(["A", "B"], 100)}
+    budgets = {"A": 0.1, "Z": 0.1}
+    common = certified_rule(EASY, TRUTH, Promise.by_group(budgets, by="race", common=True), by=by)
+    assert not common.certified
+    assert common.reason == "no certification row of race=Z"
+    assert remedy(common) == "certification rows of race=Z"
+    own = certified_rule(EASY, TRUTH, Promise.by_group(budgets, by="race"), by=by)
+    assert own.certified
+    assert own.reason.endswith("deferred: race=B (it has no budget), race=Z (no certification row)")
 
 
 def test_of_what_was_refused_too_few_rows_are_named_first():
@@ -232,3 +259,17 @@ def test_what_is_worth_nothing_is_said_to_be():
     )
     unknown = replace(cost, parts=(replace(cost.parts[0], guessing=None),))
     assert not unknown.empty
+
+
+@pytest.mark.parametrize(
+    ("budgets", "said"),
+    [
+        ({0: 0.2}, ["no budget limits mistakes on rows that are truly something else"]),
+        ({0: 0.2, 1: 0.2}, []),
+    ],
+)
+def test_true_classes_without_a_budget_are_told_of_where_their_names_are_not_known(budgets, said):
+    given = {"score": EASY.max(1), "predicted": EASY.argmax(1)}
+    found = certified_rule(None, TRUTH, Promise.by_class(budgets), **given)
+    assert found.certified
+    assert [note for note in rule_notes(found) if "budget" in note] == said

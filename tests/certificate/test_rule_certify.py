@@ -10,7 +10,7 @@ import pytest
 from rule_examples import BY, COSTS, EASY, FLIP, PROBA, TRUTH, Y, draw, make
 
 from reliablenet import Certificate, Promise, RuleCertificate, certified_rule
-from reliablenet.certificate import Provenance
+from reliablenet.certificate import Provenance, promise_wording
 from reliablenet.certificate.rule_certify import judge_fixed_rule, judge_rule, read_certificate
 from reliablenet.certificate.scored import ScoredRows, score_rows
 from reliablenet.errors import InvalidDataError, InvalidParameterError, LabelWarning
@@ -62,6 +62,46 @@ def test_several_promises_are_certified_and_read_again(names, learned):
     assert c.rule.accept(PROBA[2000:], by=half).sum() == c.accepted > 0
 
 
+@pytest.mark.parametrize("name", SEVERAL)
+@pytest.mark.parametrize("classes", [None, [0, 1]], ids=["labels", "classes"])
+def test_a_rule_acts_on_what_its_certificate_counts_with_or_without_the_classes(name, classes):
+    """Of predicted labels alone, those without a budget are not limited, and so they are acted on."""
+    by = {"race": BY, "side": np.where(FLIP, "left", "right")}
+    predicted, score = PROBA.argmax(1), PROBA.max(1)
+    c = certified_rule(
+        None, Y, SEVERAL[name], by=by, score=score, predicted=predicted, classes=classes
+    )
+    assert c.certified
+    assert c.rule.accept(by=by, score=score, predicted=predicted).sum() == c.accepted > 0
+    assert RuleCertificate.from_json(c.to_json()) == c
+
+
+def test_a_budget_of_a_label_that_no_row_knows_is_refused():
+    """A predicted label that is mistyped would leave all predictions without a limit."""
+    labels = np.array(["no", "yes"])
+    given = {"score": PROBA.max(1), "predicted": labels[PROBA.argmax(1)]}
+    for make_promise in (Promise.by_predicted, Promise.by_class):
+        promise = make_promise({"Yes": 0.01, "no": 0.05})
+        with pytest.raises(InvalidDataError) as caught:
+            certified_rule(None, labels[Y], promise, **given)
+        assert str(caught.value) == (
+            f"`alpha` of Promise.{promise.kind} names ['Yes'], which no row has as its label or its "
+            "prediction; they have ['no', 'yes']. Spell it as they do, or give the `classes` of the model."
+        )
+    truth = np.where(np.arange(len(Y)) < 5, "maybe", labels[Y])  # never predicted, but a label
+    found = certified_rule(None, truth, Promise.by_predicted({"maybe": 0.01}), **given)
+    assert set(found.rule.thresholds) == {"maybe", "no", "yes"}
+
+
+def test_a_class_without_a_certification_row_is_named_with_what_is_needed():
+    """It is predicted, so that it exists; nobody knows how often its rows would be acted on wrongly."""
+    never = {"score": EASY.max(1), "predicted": np.where(np.arange(200) < 3, 2, EASY.argmax(1))}
+    found = certified_rule(None, TRUTH, Promise.by_class({2: 0.1}), **never)
+    assert not found.certified
+    assert found.deferred == {"2": "no certification row"}
+    assert promise_wording.remedy(found) == "certification rows of 2"
+
+
 @pytest.mark.parametrize("absent", [None, np.nan, pd.NA, pd.NaT])
 def test_a_group_that_is_missing_is_refused_where_it_counts(absent):
     by = np.where(np.arange(200) % 2, "A", "B").astype(object)
@@ -85,6 +125,12 @@ def test_a_group_of_the_selection_fold_alone_is_deferred():
     )
     assert set(found.rule.thresholds) == {"A", "B"}
     assert not found.rule.accept(EASY, by=np.full(200, "Z")).any()
+
+
+def test_rows_that_certify_cannot_teach_the_rule():
+    with pytest.raises(InvalidDataError, match="must be other rows than those that certify; got"):
+        certified_rule(PROBA, Y, Promise.among_accepted(0.1), selection=(PROBA, Y))
+    certified_rule(EASY, TRUTH, Promise.among_accepted(0.1), selection=(EASY, TRUTH))  # two scores
 
 
 def test_correct_alone_serves_groups():

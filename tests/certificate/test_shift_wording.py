@@ -31,7 +31,9 @@ def test_of_several_parts_the_one_that_bears_least_is_named():
     cards = sensitivities(make("groups"))
     assert set(cards) == {"race=A", "race=B"}
     weakest = min(cards, key=lambda name: cards[name].reach["likelihood ratio"])
-    assert text.startswith(f"{weakest}: ")
+    assert text.startswith(
+        (f"the weakest part, {weakest}, would", f"of the weakest part, {weakest}, the budget")
+    )
     assert not survival(make("overall")).startswith("all")
 
 

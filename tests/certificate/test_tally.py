@@ -230,7 +230,11 @@ def test_tables_of_thresholds_name_predictions_or_groups():
     free = Tally(Promise.by_predicted({"cat": 0.1}), NAMES)
     assert free.table({"cat": 0.9}, 0.3).values == {"cat": 0.9, "cow": 0.3, "dog": 0.3}
     unnamed = counted(Promise.by_predicted(0.1), None, [with_names(make_rows())])
-    assert unnamed.table({"dog": 0.9, "cat": 0.8}, 0.3).values == {"cat": 0.8, "dog": 0.9}
+    assert unnamed.table({"dog": 0.9, "cat": 0.8, "cow": 0.7}, 0.3).values == {
+        "cat": 0.8, "cow": 0.7, "dog": 0.9
+    }  # fmt: skip
+    one_named = counted(Promise.by_predicted({"cat": 0.1}), None, [with_names(make_rows())])
+    assert one_named.table({"cat": 0.9}, 0.3).values == {"cat": 0.9, "cow": 0.3, "dog": 0.3}
     groups = Tally(Promise.by_group(0.1, by=["race", "sex"]))
     made = groups.table({"B, f": 0.9, "A, m": 0.8, 3: 0.5}, 0.0)
     assert made.key == ("race", "sex")

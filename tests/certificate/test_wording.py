@@ -56,6 +56,19 @@ def test_a_threshold_below_1_is_never_written_as_1(value) -> None:
     assert wording.threshold_text(value) != "1"
 
 
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_threshold_is_written_in_its_own_size(value) -> None:
+    """A score may be an entropy of 1e-12 or a distance of 1e8: no digit that matters is lost."""
+    written = wording.threshold_text(value)
+    if "…" not in written:
+        assert float(written) == value
+        return
+    shown = Decimal(written.replace("…", ""))
+    assert abs(shown) <= abs(Decimal(repr(value)))
+    last = Decimal(1).scaleb(shown.as_tuple().exponent)
+    assert abs(Decimal(repr(value))) - abs(shown) < last
+
+
 @pytest.mark.parametrize(
     ("made", "words"),
     [

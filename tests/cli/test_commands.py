@@ -177,6 +177,10 @@ def test_plan_for_groups(call) -> None:
     assert "cannot certify 5 %" in text
     common = json.loads(call("plan", "--groups", "5", "--common", "--json").stdout)
     assert common["rows_needed"] == 59
+    for classes, rows in ((2, 72), (3, 59)):  # of more than two, no threshold is one class's own
+        typed = ("plan", "--promise", "by-class", "--groups", classes, "--json")
+        assert json.loads(call(*map(str, typed)).stdout)["rows_needed"] == rows
+    assert "one rule for all" in call("plan", "--promise", "by-class", "--groups", "3").stdout
     assert "are rows acted on" in call("plan", "--promise", "among-accepted").stdout
 
 

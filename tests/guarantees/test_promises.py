@@ -23,6 +23,11 @@ def test_a_promise_is_kept(case):
         assert keeps(found["failures"], SHORT, promises.RHO), (case, name, found)
 
 
+def test_every_promise_has_a_careless_way_that_is_tried():
+    tried = {case for case, way in promises.FAULTS.values() if way not in ("blind", "plain")}
+    assert tried == set(promises.CASES)
+
+
 def test_every_kind_of_promise_was_simulated_long_enough():
     kinds = {part.kind for promise, _, _ in promises.CASES.values() for part in promise.simple()}
     assert kinds == set(POPULATIONS)
@@ -39,12 +44,20 @@ def test_every_kind_of_promise_was_simulated_long_enough():
     [
         ("each group at rho", "by group", "edge"),
         ("each group at rho", "by group", "unequal"),
+        ("all groups together", "by group, one threshold", "unequal"),
+        ("each predicted class at rho", "by predicted class", "edge"),
+        ("each true class at rho", "by true class, two", "edge"),
+        ("all true classes together", "by true class, five", "unequal"),
+        ("the observed cost within the budget", "cost, one", "edge"),
+        ("the observed costs within the budget", "cost, several", "few rows"),
+        ("each promise and each group at rho", "overall and by group", "edge"),
+        ("each coverage at rho", "among rows acted on, ten coverages", "edge"),
         ("path learned on the certification fold", "overall, learned path", "few rows"),
         ("the best of all thresholds that pass", "among rows acted on, learned order", "edge"),
     ],
 )
 def test_a_careless_way_is_caught(fault, case, setting):
-    draws = 200 if "path" in fault else SHORT
+    draws = 200 if "path" in fault else 2_000
     found = promises.run_setting(case, setting, draws, fault)
     assert not keeps(found["failures"], draws, promises.RHO), found
     (long,) = [r for r in STORED if r["fault"] == fault and r["setting"] == setting]

@@ -50,6 +50,25 @@ def test_the_better_ranking_wins_clearly() -> None:
     assert "of 1,000 paired resamples" in best.sentence  # however many the intervals took
 
 
+def test_what_a_comparison_prints_of_itself_fits_on_a_screen() -> None:
+    shown = repr(comparison())
+    assert len(shown) < 2_000
+    assert "'well': MethodResult(name='well'" in shown
+    assert "Certified: the rule acts on" in shown
+
+
+def test_groups_are_asked_for_before_anything_is_fitted() -> None:
+    promise = rn.Promise.by_group(0.2, by="ward")
+    with pytest.raises(rn.errors.InvalidParameterError) as caught:
+        comparison(promise=promise)
+    assert str(caught.value) == (
+        "compare needs the group of each row (ward): a data frame with that column."
+    )
+    frame = pd.DataFrame({"a": np.arange(200.0), "ward": ["A", None] * 100})
+    with pytest.raises(rn.errors.InvalidDataError, match="'ward' is missing in row 1"):
+        rn.compare(frame, np.arange(200) % 2, promise=promise, methods={"well": Scores(0)})
+
+
 def test_equals_are_called_equal() -> None:
     best = comparison(methods={"one": Scores(0), "two": Scores(2)}).best()
     assert 0.4 < best.sureness < LIKELY

@@ -25,6 +25,8 @@ FOLDS = {"selection": (CHOSEN.X, CHOSEN.y), "certification": (HELD.X, HELD.y)}
 WRONG_ORDER = "is the last step of a Pipeline"
 
 reuse = pytest.mark.filterwarnings("ignore::reliablenet.errors.ReuseWarning")
+PASSED_BY = "do not change the rows given as"
+harmless = pytest.mark.filterwarnings(f"ignore:.*{PASSED_BY}:reliablenet.errors.FoldWarning")
 routed = pytest.mark.parametrize("routing", [False, True], ids=["plain", "routed"])
 
 
@@ -44,6 +46,7 @@ class TestFitParameters:
     EXPECTED = rule().fit(ROWS.X, ROWS.y, **FOLDS).certificate_
 
     @routed
+    @harmless
     def test_through_a_pipeline(self, routing) -> None:
         names = FOLDS if routing else {f"rule__{name}": fold for name, fold in FOLDS.items()}
         with config_context(enable_metadata_routing=routing):
@@ -61,6 +64,7 @@ class TestFitParameters:
 
     @routed
     @reuse
+    @harmless
     def test_through_a_search_around_a_pipeline(self, routing) -> None:
         names = FOLDS if routing else {f"rule__{name}": fold for name, fold in FOLDS.items()}
         with config_context(enable_metadata_routing=routing):
@@ -87,6 +91,7 @@ class TestFitParameters:
         ):
             as_step(rule()).fit(ROWS.X, ROWS.y, **FOLDS)
 
+    @harmless
     def test_groups_of_a_certification_fold_go_with_it(self) -> None:
         person = np.arange(len(HELD)) // 5
         triple = (HELD.X, HELD.y, person)
@@ -148,6 +153,23 @@ class TestOrder:
         assert "CertifiedThreshold(make_pipeline(...))" in str(found.message)
         assert "TemperatureScaling is the last step" in str(found.message)
 
+    @pytest.mark.parametrize("name", FOLDS)
+    def test_a_fold_that_the_steps_before_do_not_transform_warns(self, name) -> None:
+        """A scaler changes X and never sees the fold: the certificate would be about other rows."""
+        piped = make_pipeline(StandardScaler(), rule())
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            piped.fit(1000 * ROWS.X, ROWS.y, **{f"temperaturescaling__{name}": FOLDS[name]})
+        (found,) = [w for w in caught if PASSED_BY in str(w.message)]
+        assert found.category is rn.errors.FoldWarning
+        assert f"`{name}`" in str(found.message)
+        assert "CertifiedThreshold(make_pipeline(...))" in str(found.message)
+
+    def test_no_warning_advises_to_pass_a_fold_by_the_steps(self) -> None:
+        with pytest.warns(rn.errors.ReuseWarning, match=WRONG_ORDER) as caught:
+            make_pipeline(StandardScaler(), rule()).fit(ROWS.X, ROWS.y)
+        assert not any("certification=" in str(w.message) for w in caught)
+
     def test_it_warns_within_a_search_too(self) -> None:
         search = GridSearchCV(make_pipeline(StandardScaler(), rule()), {}, cv=2)
         with warnings.catch_warnings(record=True) as caught:
@@ -169,9 +191,6 @@ class TestOrder:
                 make_pipeline(StandardScaler(), LogisticRegression())
             ).fit(ROWS.X, ROWS.y),
             lambda: make_pipeline(rule()).fit(ROWS.X, ROWS.y),
-            lambda: as_step(rule()).fit(
-                ROWS.X, ROWS.y, **{f"rule__{name}": fold for name, fold in FOLDS.items()}
-            ),
             lambda: rn.CertifiedThreshold(GridSearchCV(LogisticRegression(), {"C": [1.0]})).fit(
                 ROWS.X, ROWS.y
             ),
@@ -179,7 +198,7 @@ class TestOrder:
                 HELD.X, HELD.y
             ),
         ],
-        ids=["inside", "alone", "rows given", "search inside", "fitted before"],
+        ids=["inside", "alone", "search inside", "fitted before"],
     )
     def test_the_right_order_does_not(self, fit) -> None:
         fit()  # a warning would be an error
@@ -225,7 +244,8 @@ class TestFrames:
         held = pd.DataFrame(HELD.X, columns=frame.columns)
         keep = FunctionTransformer(feature_names_out="one-to-one").set_output(transform="pandas")
         piped = Pipeline([("same", keep), ("rule", certified())])
-        piped.fit(frame, ROWS.y, rule__certification=(held, HELD.y))
+        with pytest.warns(rn.errors.FoldWarning, match=PASSED_BY):
+            piped.fit(frame, ROWS.y, rule__certification=(held, HELD.y))
         assert piped[-1].feature_names_in_.tolist() == frame.columns.tolist()
         with pytest.raises(rn.errors.InvalidDataError, match="given to `fit` already"):
             piped[-1].certify(held, HELD.y)

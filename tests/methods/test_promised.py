@@ -258,3 +258,20 @@ def test_classes_that_are_not_there_are_refused_before_training(promise: Promise
 
     with pytest.raises(InvalidParameterError, match=r"class of the model.*\['no', 'yes'\]"):
         rn.CertifiedThreshold(Untrained(), promise=promise).fit(TABLE[NUMBERS], LABELS)
+
+
+def test_selection_rows_that_nothing_else_uses_teach_scales_where_they_pay() -> None:
+    """Around a fitted classifier, and one of scikit-learn's, which choose nothing on such rows."""
+    random = np.random.default_rng(0)
+    X = random.standard_normal((6000, 4))
+    y = (X[:, 0] + random.standard_normal(6000) > 1.5).astype(int)
+    weighted = LogisticRegression(class_weight="balanced")
+    train, chosen, held = slice(0, 2000), slice(2000, 4000), slice(4000, 6000)
+    folds = {"selection": (X[chosen], y[chosen]), "certification": (X[held], y[held])}
+    for model in (weighted, clone(weighted).fit(X[train], y[train])):
+        rule = rn.CertifiedThreshold(model, promise=Promise.overall(0.05), random_state=0)
+        several = rule.fit(X[train], y[train], **folds).certificate_
+        assert set(several.rule.thresholds) == {0, 1}
+        one = rn.CertifiedThreshold(model, 0.05, random_state=0).fit(X[train], y[train], **folds)
+        assert one.certificate_.certified
+        assert several.throughput > one.certificate_.throughput + 0.05

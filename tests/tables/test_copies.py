@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from scipy import sparse
 
 from reliablenet.tables import Fold
-from reliablenet.tables.copies import Copies, count_copies
+from reliablenet.tables.copies import Copies, count_copies, hash_rows
 
 NUMBERS = np.random.default_rng(0).standard_normal((60, 3))
 LABELS = np.arange(60) % 2
@@ -54,6 +54,16 @@ def test_the_count_is_that_of_a_set_of_rows(own, others):
     other = Fold(np.array(others, float).reshape(-1, 1), np.zeros(len(others), int))
     expected = sum(value in others for value in own)
     assert count_copies(fold, [other]) == Copies(len(own), len(set(own)), expected, expected)
+
+
+def test_numbers_count_by_their_value_whatever_their_column_could_hold():
+    """A table that a program put together row by row has columns of any objects."""
+    frame = pd.DataFrame({"a": [1, 2, 3], "b": [0.5, None, 2.5], "c": [True, False, True]})
+    expected = hash_rows(frame)
+    assert (hash_rows(frame.astype(object)) == expected).all()
+    assert (hash_rows(frame.astype(object).to_numpy(object)) == expected).all()
+    mixed = pd.DataFrame({"a": [1, "x"]}, dtype=object)
+    assert (hash_rows(mixed) == hash_rows(mixed.astype(str))).all()
 
 
 def test_zero_is_zero_with_either_sign():

@@ -65,7 +65,7 @@ def class_thresholds() -> str:
                 model,
                 bold(f"{one.mean():.3f}", gains[-1] < -LEVEL),
                 bold(f"{several.mean():.3f}", gains[-1] > LEVEL),
-                f"{round(gains[-1], 3) + 0.0:+.3f}",  # no minus before a zero
+                _gain(gains[-1]),
                 f"{int((several > one).sum())} of {len(found)}",
             ]
         )
@@ -85,12 +85,16 @@ def class_thresholds() -> str:
     )
 
 
+def _gain(value: float) -> str:
+    return f"{round(value, 3) + 0.0:+.3f}"  # no minus before a zero
+
+
 MADE: dict[str, Callable[[Record], str]] = {
     "made rows": lambda r: r["made"],
     "rows": lambda r: f"{r['rows']:,}",
     "one threshold": lambda r: f"{r['one']:.3f}",
     "several": lambda r: f"{r['several']:.3f}",
-    "gain": lambda r: f"{r['several'] - r['one']:+.3f} ± {r['standard_error']:.3f}",
+    "gain": lambda r: f"{_gain(r['several'] - r['one'])} ± {r['standard_error']:.3f}",
     "one: false": lambda r: percent(r["one_failures"], r["draws"]),
     "several: false": lambda r: percent(r["several_failures"], r["draws"]),
 }

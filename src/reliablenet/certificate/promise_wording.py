@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from reliablenet.certificate import wording
+from reliablenet.certificate.bounds import clopper_pearson_upper
 from reliablenet.certificate.cost import CostCertificate
 from reliablenet.certificate.planning import largest_certifiable_errors
 from reliablenet.certificate.record import Certificate
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from reliablenet.certificate.rule_certificate import RuleCertificate
     from reliablenet.certificate.rule_checks import Others
 
+NO_ROW = "no certification row"  # why a group or class is deferred
 MOST_NAMED = 5  # groups and classes that a sentence names one by one
 
 
@@ -140,17 +142,19 @@ def rule_reason(certificate: RuleCertificate) -> str:
     c = certificate
     if c.certified:
         acting = [part for part in c.parts if part.certified]
-        closest = max(acting, key=lambda part: part.upper_bound / part.alpha)
+        closest = max(acting, key=_closeness)
         more = f" (the closest of {len(acting)})" if len(acting) > 1 else ""
         said = [f"{closest.reason}{more}"]
     else:
         failed = [part for part in c.parts if not part.certified]
         acting = [part for part in failed if part.threshold < math.inf]
         refused = _too_few(c) or acting or failed
-        said = [f"no certification row of {name}" for name in c.unproved]
+        said = [f"no certification row of {name}" for name in (*c.unproved, *_unseen(c))]
+        refused = [] if _unseen(c) else refused  # whatever the others show
         said = _some(said + [part.reason for part in refused]) or ["nothing could be certified"]
-    if c.deferred:
-        said.append(f"deferred: {_names([f'{name} ({why})' for name, why in c.deferred.items()])}")
+    named = [f"{name} ({why})" for name, why in c.deferred.items() if name not in _unseen(c)]
+    if named:
+        said.append(f"deferred: {_names(named)}")
     return "; ".join(said)
 
 
@@ -172,6 +176,9 @@ def remedy(certificate: Certificate | RuleCertificate, share: float = 1.0) -> st
     few = _too_few(certificate)
     failed = [part for part in certificate.parts if not part.certified]
     wanting = few or [part for part in failed if part.threshold < math.inf] or failed
+    unseen = _unseen(certificate)
+    if unseen or not wanting:
+        return f"certification rows of {_names(unseen or list(certificate.deferred))}"
     # with groups, the share of each in all rows is not known: rows of the group are named alone
     return "; ".join(_some([wording.remedy(part) for part in wanting]))
 
@@ -198,9 +205,36 @@ def rule_notes(certificate: RuleCertificate) -> list[str]:
     unlimited = [str(label) for label in classes if label not in c.promise.alpha]
     if c.promise.kind == "by_predicted" and unlimited:
         said.append(f"no budget limits what is predicted as {_names(unlimited)}")
+    if c.promise.kind == "by_class" and c.rule.classes is None:  # whose names are not known
+        others = c.n - sum(part.n for part in c.parts)
+        unlimited = ["something else"] if others else []
     if c.promise.kind == "by_class" and unlimited:
         said.append(f"no budget limits mistakes on rows that are truly {_names(unlimited)}")
     return said
+
+
+def _unseen(certificate: RuleCertificate) -> list[str]:
+    """Return the groups and classes whose lack of certification rows holds the whole rule back.
+
+    A group with a threshold of its own is deferred by itself.
+    """
+    if certificate.certified:
+        return []
+    tables = certificate.rule.tables
+    own = [", ".join(t.key) + f"={label}" for t in tables for label in t.values]
+    absent = [name for name, why in certificate.deferred.items() if why == NO_ROW]
+    return [name for name in absent if name not in own]
+
+
+def _closeness(part: Certificate) -> float:
+    """Return how near the mistakes counted of a part bring it to its budget.
+
+    Its bound would not tell: that of a chosen threshold speaks of the most mistakes it could have had.
+    """
+    counted = part.upper_bound
+    if not isinstance(part, CostCertificate):
+        counted = float(clopper_pearson_upper(part.errors, part.n, part.rho))
+    return counted / part.alpha
 
 
 def _too_few(certificate: RuleCertificate) -> list[Certificate]:

@@ -17,6 +17,9 @@ from reliablenet.certificate.rule_certificate import FORMAT as RULE_FORMAT, Rule
 from reliablenet.certificate.rule_plan import plan_rule
 from reliablenet.certificate.rule_search import certified_rule_batches, certify_rule_batches
 from reliablenet.certificate.scored import ScoredRows, score_rows
+from reliablenet.errors import InvalidDataError
+
+FEW_SCORES = 20
 
 
 def certified_rule(
@@ -82,6 +85,11 @@ def certified_rule(
     rows = score_rows(proba, y, classes=classes, owner=owner, **given)
     rows = _with_groups(rows, promise, by, owner)
     chosen = None if selection is None else _selection_rows(selection, promise, classes, owner)
+    if chosen is not None and _same_rows(chosen, rows):
+        raise InvalidDataError(
+            f"`selection` of {owner} must be other rows than those that certify; got the same ones. A rule "
+            "that was learned on them would seem better there than it is."
+        )
     unit: Unit = "row"
     if groups is not None:
         rows = rows.take(
@@ -146,6 +154,15 @@ def _with_groups(rows: ScoredRows, promise: Promise, by: Any, owner: str) -> Sco
     if not promise.columns or (by is None and rows.by is not None):
         return rows
     return replace(rows, by=columns_of(by, promise.columns, rows.n, owner, missing=False))
+
+
+def _same_rows(one: ScoredRows, other: ScoredRows) -> bool:
+    """Tell whether two folds are the same rows; few scores may agree by chance."""
+    return (
+        np.array_equal(one.score, other.score)
+        and np.array_equal(one.wrong, other.wrong)
+        and len(np.unique(one.score)) > FEW_SCORES
+    )
 
 
 def _selection_rows(selection: Any, promise: Promise, classes: Any, owner: str) -> ScoredRows:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from reliablenet.certificate.cost import CostCertificate
 from reliablenet.certificate.planning import largest_certifiable_errors
+from reliablenet.certificate.promise_wording import NO_ROW
 from reliablenet.certificate.record import Certificate, Kind
 from reliablenet.certificate.rule import Rule
 from reliablenet.certificate.rule_checks import POPULATIONS, deferred_name, part_name
@@ -32,7 +33,7 @@ def make_parts(search: Search, rule: Rule) -> tuple[list[Certificate], dict[str,
                 continue
             n = int(tally.sizes[code])
             if n == 0:
-                deferred[name] = "no certification row"
+                deferred[name] = NO_ROW
                 continue
             level = search.among_level if tally is search.among else search.steady_level
             threshold = rule.threshold

@@ -12,6 +12,7 @@ from scipy.special import betaincc
 
 from reliablenet._checks import as_array
 from reliablenet.certificate.path import Path, learn_path
+from reliablenet.certificate.path_gain import class_scales_pay
 from reliablenet.certificate.promise import Promise, plain_label
 from reliablenet.certificate.rule_checks import has_own_thresholds
 from reliablenet.certificate.scored import ScoredRows
@@ -59,6 +60,8 @@ def plan_rule(
 ) -> RulePlan:
     """Learn the path and the order of tests on a selection fold, if there is one.
 
+    Under one overall budget a scale for each predicted class is learned only where it pays on that fold.
+
     Parameters
     ----------
     promise : Promise
@@ -78,10 +81,11 @@ def plan_rule(
     if selection is None or selection.n == 0:
         return plan
     _, tallies = plan.tallies()
-    spending = np.zeros(selection.n)
+    spending, teachers = np.zeros(selection.n), []
     for tally in tallies:
         if tally.promise.kind == "by_group" and selection.by is None:
             continue  # nobody knows whose rows these are: the others alone teach the path
+        teachers.append(tally.promise.kind)
         codes = tally.codes(selection)
         tally.look(selection, selection.score)
         # groups without a budget spend nothing
@@ -89,7 +93,13 @@ def plan_rule(
         spent = tally.spending(selection, codes)
         spending += np.where(codes >= 0, spent * np.append(weight, 0.0)[codes], 0.0)
     predicted = named(selection.predicted, names)
-    if predicted is not None and tallies:
+    # one overall budget has an order without scales, the score itself, which they must beat
+    alone = teachers == ["overall"]
+    if (
+        predicted is not None
+        and teachers
+        and (not alone or class_scales_pay(selection, predicted, spending))
+    ):
         plan = replace(plan, path=learn_path(selection.score, predicted, spending, lowest))
     for tally in tallies:
         if tally.promise.kind == "among_accepted":

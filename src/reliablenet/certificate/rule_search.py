@@ -270,8 +270,10 @@ class Search:
 
     def certificate(self, rule: Rule, provenance: Provenance | None) -> RuleCertificate:
         """Put the counts into certificates."""
-        parts, deferred = make_parts(self, rule)
         labels = self.count.labels
+        for tally in (*self.own, *self.joint):
+            tally.check_labels(labels or ())
+        parts, deferred = make_parts(self, rule)
         return RuleCertificate(
             promise=self.plan.promise,
             rule=rule,

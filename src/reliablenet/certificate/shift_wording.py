@@ -31,15 +31,16 @@ def survival(certificate: AnyCertificate) -> str:
     if not cards:
         return ""
     name = min(cards, key=lambda name: cards[name].reach["likelihood ratio"])
-    card, whose = cards[name], f"{name}: " * (len(cards) > 1)
+    # a sentence must not begin with the name of a column, which would be written large
+    card, weakest = cards[name], f"the weakest part, {name}, " * (len(cards) > 1)
     elsewhere = percent_down(card.reach["total variation"])
     times = math.floor(100 * card.reach["likelihood ratio"]) / 100
     if times == 1.0:
         return (
-            f"{whose}the budget is spent: hardly any change of the source would be survived "
+            f"{'of ' * bool(weakest)}{weakest}the budget is spent: hardly any change of the source would be survived "
             "(sensitivity, not a promise)"
         )
     return (
-        f"{whose}would survive if {elsewhere} of rows came from anywhere else, or if no kind of row became more "
+        f"{weakest}would survive if {elsewhere} of rows came from anywhere else, or if no kind of row became more "
         f"than {times:g} times as common or rare (sensitivity, not a promise)"
     )

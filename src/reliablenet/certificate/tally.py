@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +45,7 @@ class Tally:
         self._truths = np.zeros(k + 1, np.int64)
         self._acted = np.zeros((k + 1) * k, np.int64)
         self._code: dict[Any, int] = {}
+        self._seen: dict[Any, None] = {}  # predictions, in the order in which they came
         self._sorted: tuple[NDArray[np.float64], NDArray[np.intp]] | None = None
         self._place, self._whose, self._spent = array("d"), array("i"), array("d")
         # One positive cost is a count of mistakes, with a bound that is exact.
@@ -90,8 +92,8 @@ class Tally:
         found = dict(values)
         if self.promise.kind != "by_group":
             free = lowest if any(v < math.inf for v in values.values()) else math.inf
-            # without names the rule learns the predictions that are limited, and no other
-            names = self.classes or list(values)
+            # without names the rule knows the predictions that were seen, and those with a budget
+            names = self.classes or list(dict.fromkeys(values) | self._seen)
             whose = [self._limits(name) for name in names]
             found = {n: free if w is None else values[w] for n, w in zip(names, whose, strict=True)}
         order = sorted(found, key=lambda label: (str(type(label)), label))
@@ -141,10 +143,29 @@ class Tally:
                 return np.where(values < 0, -1, lookup[values])
         local, names = factorize(values)
         plain = [plain_label(name) for name in names]
+        if kind == "by_predicted":
+            self._seen.update(dict.fromkeys(plain))
+        elif kind == "by_class" and isinstance(self.promise.alpha, dict):
+            self._seen.update(
+                dict.fromkeys(map(plain_label, factorize(np.asarray(rows.predicted))[1]))
+            )
         if not isinstance(self.promise.alpha, dict) or kind == "by_group":
             self._add(plain)
         lookup = np.array([self._code.get(label, -1) for label in plain] + [-1], np.intp)
         return lookup[local]
+
+    def check_labels(self, truth: Iterable[Any]) -> None:
+        """Raise on a budget for a label that no row knows: it is mistyped, or the rows are others."""
+        if self.promise.kind not in ("by_class", "by_predicted") or self.classes is not None:
+            return
+        known = dict.fromkeys(map(plain_label, truth)) | self._seen
+        strangers = [label for label in self.labels if label not in known]
+        if strangers:
+            raise InvalidDataError(
+                f"`alpha` of Promise.{self.promise.kind} names {strangers}, which no row has as its "
+                f"label or its prediction; they have {sorted(known, key=str)}. Spell it as they do, or "
+                "give the `classes` of the model."
+            )
 
     def spending(self, rows: ScoredRows, codes: Codes) -> NDArray[np.float64]:
         """Return what acting on each row spends: 1 for a mistake, or its cost as a share of the largest."""

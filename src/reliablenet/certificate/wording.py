@@ -302,13 +302,20 @@ def threshold_text(value: float) -> str:
     >>> from reliablenet.certificate.wording import threshold_text
     >>> threshold_text(0.75), threshold_text(2 / 3), threshold_text(0.99999999999)
     ('0.75', '0.666666…', '0.999999…')
+    >>> threshold_text(1e-12), threshold_text(3.2123456789e-05), threshold_text(123456789.123)
+    ('1e-12', '3.212345…e-05', '123456789.1…')
     >>> threshold_text(math.inf), threshold_text(-math.inf)
     ('none', 'any')
     """
     if math.isinf(value):
         return "none" if value > 0 else "any"
-    text = f"{value:.17g}" if value != round(value, 8) else f"{round(value, 8):.8g}"
-    return text if len(text) <= 10 else f"{text[: 8 + (value < 0)]}…"
+    digits, mark, power = repr(float(value)).partition("e")
+    digits = digits.removesuffix(".0")
+    sign = value < 0
+    if len(digits) > 10 + sign and "." in digits:
+        # never within the digits before the point
+        digits = f"{digits[: max(8 + sign, digits.index('.') + 2)]}…"
+    return digits + mark + power
 
 
 def wrong(tolerance: str = "") -> str:

@@ -51,7 +51,7 @@ def plan(
         int,
         typer.Option(
             min=1,
-            help="Groups or classes that must each keep the budget, with thresholds of their own.",
+            help="Groups or classes that must each keep the budget.",
         ),
     ] = 1,
     shares: Annotated[
@@ -92,7 +92,9 @@ def plan(
     from reliablenet.cli.printing import show, show_json
 
     kind = _kind(promise, groups, common)
-    sharing = 1 if common else groups
+    # the prediction tells whose mistake it would be only where there are two classes
+    together = common or (kind == "by-class" and groups > 2)
+    sharing = 1 if together else groups
     needed = rows_needed(alpha, rho, expected_jcw, power, groups=sharing)
     parts = _shares(shares, groups)
     result: dict[str, object] = {
@@ -115,8 +117,8 @@ def plan(
             lines["rows"] = "are rows of each group; with fewer of one, nothing is acted on"
     if kind in ("by-group", "by-class", "by-predicted"):
         lines["of rho"] = (
-            "one threshold for all: each is tested at rho"
-            if common
+            "one rule for all: each is tested at rho"
+            if together
             else f"{groups} thresholds share it: each is tested at {rho / groups:g}"
         )
     if parts:

@@ -171,8 +171,7 @@ class SelectiveEstimator(
         cut = make_folds(self, rows, labels, weight, selection, certification, groups, random)
         folds = cut.folds
         check_fresh(self._fitted_before(), folds)
-        if certification is None:
-            warn_of_pipeline(self)
+        warn_of_pipeline(self, selection=selection, certification=certification)
         self._target.warn_of_folds(self, folds)
         warn_of_copies(folds, self._budget)
         held_by, chosen_by, trained_by = columns_by_fold(self.promise, table_by, cut)
@@ -216,7 +215,7 @@ class SelectiveEstimator(
             threshold = None if threshold == "certified" else self.selection_threshold_
 
         chosen = None
-        if self._learns_rule() and len(folds.selection):
+        if len(folds.selection) and (self._learns_rule() or self._has_idle_selection()):
             chosen = self._outputs(folds.selection.X).scored(folds.selection.y)
             chosen = replace(chosen, by=chosen_by)
 
@@ -287,6 +286,11 @@ class SelectiveEstimator(
     def _learns_rule(self) -> bool:
         """Tell whether the rule of a promise is learned on the selection fold."""
         return learns_rule(self.promise, len(getattr(self, "classes_", ())) or None)
+
+    def _has_idle_selection(self) -> bool:
+        """Tell whether nothing but scales for the classes has a use for selection rows that were given."""
+        overall = self.promise is not None and self.promise.kind == "overall"
+        return overall and not self._uses_selection()
 
     @property
     def _budget(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -100,7 +100,7 @@ class Comparison:
     rho: float
     results: dict[str, MethodResult]
     failures: dict[str, str]
-    draws: NDArray[np.float64]
+    draws: NDArray[np.float64] = field(repr=False)
     choice: Choice
     promise: Promise | None = None
     classes: tuple[Any, ...] | None = None

@@ -40,7 +40,7 @@ from reliablenet.methods.posthoc import (
     ConformalRiskControl,
     TemperatureScaling,
 )
-from reliablenet.methods.promised import check_setting
+from reliablenet.methods.promised import check_setting, group_columns
 from reliablenet.methods.regressor import ReliableRegressor
 from reliablenet.methods.reliable import ReliableClassifier
 from reliablenet.methods.selectivenet import SelectiveNetClassifier
@@ -183,6 +183,8 @@ def compare(
         raise InvalidParameterError("compare takes groups with X and y; from folds nothing is cut.")
     elif not isinstance(folds, Folds):
         raise parameter_error("folds", owner, "be a Folds record", type(folds).__name__)
+    held = X if X is not None else folds.certification.X
+    group_columns(promise, held, None, owner, missing=False, own=False)
     seed = int(random.randint(2**31 - 1))
     prepared = prepare(chosen, alpha, rho, seed, promise, tolerance)
     fits, unit = Fits(), "row" if groups is None else "group"

@@ -255,16 +255,31 @@ def warn_of_copies(folds: Folds, alpha: float) -> None:
         )
 
 
-def warn_of_pipeline(model: Any) -> None:
-    """Warn if the certification rows are about to be cut from what a pipeline has learned from."""
+def warn_of_pipeline(model: Any, **folds: Any) -> None:
+    """Warn of a rule behind other steps of a pipeline, which know its rows or do not change its folds.
+
+    Parameters
+    ----------
+    model : estimator
+    **folds
+        ``selection`` and ``certification``, None where they are to be cut.
+    """
     context: Any = getattr(model, "_parent_callback_ctx", None)  # scikit-learn says who calls `fit`
     if context is None or context.estimator_name != "Pipeline" or context.task_id == 0:
         return  # the first step of a pipeline has none before it
     name = type(model).__name__
-    warn_user(
-        f"{name} is the last step of a Pipeline: the steps before it have seen the rows that it is "
-        "going to certify on, so that the certificate may be false. Put the pipeline inside, "
-        "CertifiedThreshold(make_pipeline(...)), or give rows that no step has seen as "
-        "`certification=`.",
-        ReuseWarning,
-    )
+    remedy = "Put the pipeline inside, CertifiedThreshold(make_pipeline(...))"
+    given = [f"`{fold}`" for fold, rows in folds.items() if rows is not None]
+    if given:
+        warn_user(
+            f"{name} is the last step of a Pipeline: the steps before it do not change the rows given "
+            f"as {' and '.join(given)}. Unless they leave X as it is, the rule is chosen or certified "
+            f"on other rows than it will meet. {remedy}, and give it the rows as they are.",
+            FoldWarning,
+        )
+    if folds["certification"] is None:
+        warn_user(
+            f"{name} is the last step of a Pipeline: the steps before it have seen the rows that it "
+            f"is going to certify on, so that the certificate may be false. {remedy}.",
+            ReuseWarning,
+        )

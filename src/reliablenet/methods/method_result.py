@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -49,16 +49,16 @@ class MethodResult:
     """
 
     name: str
-    model: Any
+    model: Any = field(repr=False)
     rule: Certificate | None
     certificate: Certificate | RuleCertificate
-    evaluation: Evaluation
-    curve: RiskCoverageCurve
-    rows: ScoredRows
+    evaluation: Evaluation = field(repr=False)
+    curve: RiskCoverageCurve = field(repr=False)
+    rows: ScoredRows = field(repr=False)
     seconds: float
     notes: tuple[str, ...]
     kind: str = ""
-    selection: ScoredRows | None = None
+    selection: ScoredRows | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.model is not None:

@@ -46,7 +46,9 @@ class CertifiedThreshold(RegressorInside):
         rule is learned (among rows acted on, by cost, by true class of more than two) has one, and so
         has a rule around a fitted regressor: it teaches the regressor's errors.
     promise : Promise, optional
-        What must hold, if it is another promise than that of ``alpha``.
+        What must hold, if it is another promise than that of ``alpha``. `Promise.overall` says the
+        same, and lets each predicted class have its own threshold if ``selection`` rows are given
+        to `fit` on which that pays.
 
     Attributes
     ----------

@@ -56,7 +56,14 @@ def learns_rule(promise: Promise | None, n_classes: int | None = None) -> bool:
 
 
 def group_columns(
-    promise: Promise | None, X: Any, by: Any, owner: str, *, missing: bool, needed: bool = True
+    promise: Promise | None,
+    X: Any,
+    by: Any,
+    owner: str,
+    *,
+    missing: bool,
+    needed: bool = True,
+    own: bool = True,
 ) -> Columns:
     """Return the columns of a promise's groups, from ``by`` or from the table itself.
 
@@ -71,6 +78,8 @@ def group_columns(
         Whether values may be missing.
     needed : bool
         Whether a rule cannot do without them; else what is not there is left out.
+    own : bool
+        Whether the owner has a parameter ``by``.
 
     Returns
     -------
@@ -92,7 +101,7 @@ def group_columns(
         if not has:
             raise InvalidParameterError(
                 f"{owner} needs the group of each row ({', '.join(names)}): a data frame with that "
-                "column, or `by`."
+                f"column{', or `by`' if own else ''}."
             )
         source = X
     return columns_of(source, names, _num_samples(X), owner, missing=missing)

@@ -18,6 +18,7 @@ from reliablenet.certificate.fingerprint import hash_columns, number_bits
 from reliablenet.tables.folds import Fold
 
 CHUNK = 65_536  # values hashed at a time: they stay in the cache, and images need no memory again
+NUMBERS = ("integer", "floating", "mixed-integer-float", "boolean")  # what pandas calls them
 COPIED_SHARE = 0.05  # of fewer copies, a budget of 0.05 cannot become more than 0.0526
 STRANGERS_SHARE = 0.05  # rows that agree by coincidence disagree in their label more often
 COINCIDENCE = 1e-3  # a chance at which fresh rows that happen to agree are no explanation
@@ -236,6 +237,8 @@ def hash_rows(X: Any, texts: Collection[Any] = ()) -> NDArray[np.uint64] | None:
 
 def _bits(column: pd.Series[Any], as_text: bool) -> NDArray[np.uint64]:
     """Return 64 bits for each value of a column."""
+    if column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) in NUMBERS:
+        column = pd.to_numeric(column)  # as its values are, whatever the column could hold
     numeric = pd.api.types.is_numeric_dtype(column.dtype)  # booleans among them
     if numeric and not as_text and not pd.api.types.is_complex_dtype(column.dtype):
         return number_bits(column.to_numpy(np.float64, na_value=np.nan))
