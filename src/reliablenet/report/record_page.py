@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reliablenet._files import write_atomically
+from reliablenet.report import text
 from reliablenet.report.charts import Numbers
 from reliablenet.report.page import render
 from reliablenet.report.validation_record import DISCLAIMER, NOT_GIVEN, Section, ValidationRecord
@@ -29,6 +30,7 @@ def record_page(record: ValidationRecord) -> str:
         "record.html",
         title=record.title,
         record=record,
+        verdict=text.typeset(record.verdict),
         not_given=NOT_GIVEN,
         disclaimer=DISCLAIMER,
     )
