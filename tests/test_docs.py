@@ -200,7 +200,9 @@ def test_every_public_name_is_in_the_reference(site) -> None:
 
 def test_every_name_that_a_room_makes_public_is_in_the_reference() -> None:
     text = "".join(path.read_text() for path in (DOCS / "reference").glob("*.md"))
-    listed = {place.rpartition(".")[2] for place in re.findall(r"^::: ([\w.]+)", text, re.MULTILINE)}
+    listed = {
+        place.rpartition(".")[2] for place in re.findall(r"^::: ([\w.]+)", text, re.MULTILINE)
+    }
     rooms = [getattr(rn, name) for name in dir(rn) if inspect.ismodule(getattr(rn, name))]
     public = {name for room in rooms for name in getattr(room, "__all__", ())}
     assert len(public) > 100

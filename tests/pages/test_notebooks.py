@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -81,8 +82,8 @@ def test_the_links_of_a_notebook_lead_to_files(path) -> None:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_from_top_to_bottom(path, tmp_path) -> None:
-    commands = launcher().commands
-    settings = {"PATH": os.pathsep.join([str(commands), os.environ["PATH"]])}
+    folders = [launcher().commands, Path(sys.executable).parent, os.environ["PATH"]]
+    settings = {"PATH": os.pathsep.join(map(str, folders))}
     process = Process(launcher(), ["-c", RUN, str(path)], tmp_path, os.environ | settings)
     out, err = process.communicate(timeout=800)
     assert process.returncode == 0, err

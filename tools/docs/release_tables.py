@@ -42,7 +42,9 @@ def release_versions() -> str:
     """Return which versions these environments had."""
     records = [one for one in read_records("quality", "release") if one.get("found")]
     columns: Any = {"Python, versions": lambda r: f"{r['versions']['python']}, {r['dependencies']}"}
-    columns |= {name: lambda r, name=name: r["versions"].get(name) or "-" for name in SHOWN}
+    columns |= {
+        name: lambda r, name=name: r["versions"]["packages"].get(name) or "-" for name in SHOWN
+    }
     return record_table(columns, records)
 
 
