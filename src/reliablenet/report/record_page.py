@@ -71,13 +71,17 @@ def write_files(record: ValidationRecord, folder: Path) -> list[Path]:
 
 
 def _card_lines(section: Section) -> list[str]:
-    lines = [f"* **{_escaped(fact.title)}**: {_escaped(fact.words)}" for fact in section.facts]
+    lines = [f"* **{_heading(fact.title)}** {_escaped(fact.words)}" for fact in section.facts]
     lines += [""] * bool(lines)
     for sentence in section.sentences:
         lines += [_escaped(sentence), ""]
     for title, table in section.tables.items():
         lines += [f"{title}:", "", *_table(table), ""]
     return lines
+
+
+def _heading(title: str) -> str:
+    return _escaped(title) + ("" if title.endswith("?") else ":")
 
 
 def _table(table: Numbers) -> list[str]:
