@@ -66,10 +66,11 @@ coverage: $(INSTALLED)
 docs: $(INSTALLED)
 	PYTHONPATH=. $(BIN)/zensical build --strict --clean
 
-# Runs the README and every page and writes down what they print; draws the pictures.
+# Runs the README and every page and writes down what they print; draws the pictures; writes the tutorials as notebooks.
 docs-refresh: $(INSTALLED)
 	$(BIN)/python -m tools.docs.pages
 	$(BIN)/python -m tools.docs.figures
+	$(BIN)/python -m tools.docs.notebooks
 
 # Needs the source files, or the network to fetch them.
 datasets: $(INSTALLED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import shutil
@@ -195,6 +196,17 @@ def test_every_public_name_is_in_the_reference(site) -> None:
     text = "".join(path.read_text() for path in (site / "reference").glob("*.html"))
     documented = set(re.findall(r'id="reliablenet\.[\w.]*?(\w+)"', text))
     assert set(rn.__all__) - documented <= {"__version__", "metrics"}
+
+
+def test_every_name_that_a_room_makes_public_is_in_the_reference() -> None:
+    text = "".join(path.read_text() for path in (DOCS / "reference").glob("*.md"))
+    listed = {
+        place.rpartition(".")[2] for place in re.findall(r"^::: ([\w.]+)", text, re.MULTILINE)
+    }
+    rooms = [getattr(rn, name) for name in dir(rn) if inspect.ismodule(getattr(rn, name))]
+    public = {name for room in rooms for name in getattr(room, "__all__", ())}
+    assert len(public) > 100
+    assert public <= listed, f"not in docs/reference: {sorted(public - listed)}"
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,21 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import reliablenet as rn
 
+ROOT = Path(__file__).parents[1]
+# What a strict user of other libraries sets: scikit-learn has no types, and torch has some without.
+USER = """
+[mypy]
+strict = true
+untyped_calls_exclude = torch
+[mypy-sklearn.*]
+ignore_missing_imports = true
+"""
 NAMES = sorted(name for name in rn.__all__ if not name.startswith("_"))
 
 
@@ -67,6 +77,26 @@ def test_type_checkers_see_every_public_name_and_its_type(tmp_path) -> None:
     assert 'Revealed type is "int"' in said
     assert said.count("error:") == 1, said
     assert 'has no attribute "nonsense"' in said
+
+
+def test_the_examples_pass_a_strict_type_checker_as_a_users_programs_would(tmp_path) -> None:
+    examples = sorted((ROOT / "examples").glob("*.py"))
+    for example in examples:  # in a folder of their own, so that no setting of ours is found
+        (tmp_path / example.name).write_text(example.read_text())
+    (tmp_path / "mypy.ini").write_text(USER)
+    said = subprocess.run(
+        [sys.executable, "-m", "mypy", "--cache-dir", ROOT / ".mypy_cache" / "examples", "."],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
+    assert said == f"Success: no issues found in {len(examples)} source files\n"
+
+
+def test_the_citation_is_of_this_version() -> None:
+    said = (ROOT / "CITATION.cff").read_text()
+    assert f"\nversion: {rn.__version__}\n" in said
 
 
 def test_the_room_that_0_1_had_names_the_new_ones() -> None:

@@ -55,7 +55,16 @@ def test_the_demo_certifies_saves_loads_and_decides(tmp_path) -> None:
     lines = [line for line in result.stdout.splitlines() if "python" not in line]
     assert max(map(len, lines)) <= 88
     assert "More to see: made/here/breast-cancer.html" in result.stdout
-    assert (tmp_path / "made/here/breast-cancer.html").read_text().startswith("<!DOCTYPE html>")
+    for page in ("breast-cancer.html", "record/record.html"):
+        assert (tmp_path / "made/here" / page).read_text().startswith("<!DOCTYPE html>")
+    assert (tmp_path / "made/here/breast-cancer.onnx").stat().st_size > 1000
+    regions = re.findall(r"^   (calm|noisy) (.*)$", result.stdout, re.MULTILINE)
+    wrong = {name: list(map(float, re.findall(r"wrong (0\.\d+)", line))) for name, line in regions}
+    assert wrong["noisy"][0] > 0.05  # a budget for all rows promises nothing to a region
+    assert max(wrong["calm"][1], wrong["noisy"][1]) <= 0.05
+    assert "rows of the same source: no alarm." in result.stdout
+    assert re.search(r"noisy region alone: an alarm after \d+ rows", result.stdout)
+    assert "The source changed" in result.stdout
     assert rn.load(tmp_path / "made/here/breast-cancer.rnet").certificate_.certified
     printed = rates(result.stdout)
     assert len(printed) == 2 * len(default_methods())

@@ -226,7 +226,10 @@ def test_a_log_is_read_without_writing_to_it(log, place, coin):
 
 def test_a_log_of_another_version_is_refused(log, place):
     log.close()
-    engine = sa.create_engine(place if "://" in str(place) else f"sqlite:///{place}")
+    url = str(place).replace(
+        "postgresql://", "postgresql+psycopg://"
+    )  # as every SQLAlchemy reads it
+    engine = sa.create_engine(url if "://" in url else f"sqlite:///{place}")
     drop = ["DROP TRIGGER facts_no_update", "DROP TRIGGER facts_no_change ON facts"]
     with engine.begin() as connection:
         connection.execute(sa.text(drop["://" in str(place)]))

@@ -46,7 +46,7 @@ KINDS = {
     r"confidence @ or more": "threshold",
     r"ahead in @ ?%": "sureness",
     r"\bmultiplier(?: of)? @": "multiplier",
-    r"\bepoch @|^ ?@ epochs:|second fit of @ epochs": "epoch",
+    r"\bepoch @|^ ?@ epochs:|second fit of @ epochs|Alarm at row @": "epoch",
 }
 
 

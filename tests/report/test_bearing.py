@@ -35,6 +35,17 @@ def test_the_page_names_who_bears_the_mistakes(model) -> None:
     assert "exploratory" in page
 
 
+def test_the_page_of_a_promise_by_group_names_them_too(model) -> None:
+    X = np.random.default_rng(1).normal(size=(3000, 2))
+    y = np.where(X[:, 0] + np.random.default_rng(2).normal(size=3000) > 0, "yes", "no")
+    promise = rn.Promise.by_group(0.1, by="side")
+    rule = rn.CertifiedThreshold(LogisticRegression(), promise=promise, random_state=0)
+    page = model_page(rule.fit(X, y, by=np.where(X[:, 1] > 0, "left", "right")))
+    assert rule.breakdown_.whole.errors
+    assert '<section id="bearing"' in page
+    assert '<a href="#bearing">' in page
+
+
 def test_the_table_has_every_part_and_marks_the_clear_ones(model) -> None:
     table, frame = bearing_table(model.breakdown_), model.breakdown_.to_frame()
     assert len(table.rows) == len(frame)
@@ -54,6 +65,10 @@ def test_moves_are_said_to_be_sensitivity(model) -> None:
         "KL divergence",
         "likelihood ratio",
     }
+    kept = {row[4] == "yes": [] for row in table.rows}
+    for row in table.rows:
+        kept[row[4] == "yes"].append(float(row[3].rstrip(" %")) / 100)
+    assert max(kept.get(True, [0])) <= model.certificate_.alpha < min(kept.get(False, [1]))
     refused = rn.Certificate(9, 120, 153, alpha=0.05, rho=0.05, threshold=0.9)
     assert moves_table(refused) is None
 

@@ -42,7 +42,7 @@ def test_the_record_has_what_the_issue_lists(reliable):
     assert (told["promise"]["alpha"], told["promise"]["rho"]) == (made.alpha, made.rho)
     assert told["promise"]["alpha_reason"] == SAID.alpha_reason
     assert told["evidence"]["k"] == f"{made.errors:,}"
-    assert told["limits"]["sentences"]
+    assert "certify again" in told["limits"]["another_source"]
     assert told["monitoring"]["audit"] == 0.1
     assert "recertify" in told["monitoring"]["renewal"]
     assert told["chain"]["renewals"] == 0

@@ -276,6 +276,7 @@ def test_the_audit_sample_waits_until_it_is_labelled(server):
 
 
 def test_what_the_server_tells(server, model):
+    server.decide(make_rows(1, seed=6)[0])
     assert server.get("/ping").status_code == 200
     health = server.get("/healthz").json()
     assert health["status"] == "ok"

@@ -32,6 +32,7 @@ from tools.docs import (
     number_tables,
     promise_tables,
     quality_tables,
+    release_tables,
     speed_tables,
     text_tables,
 )
@@ -45,6 +46,7 @@ PARTS = (
     | number_tables.PARTS
     | promise_tables.PARTS
     | quality_tables.PARTS
+    | release_tables.PARTS
     | speed_tables.PARTS
     | text_tables.PARTS
 )

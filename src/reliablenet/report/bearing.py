@@ -66,14 +66,12 @@ def bearing_table(found: Breakdown) -> Numbers:
 def moves_table(certificate: Any) -> Numbers | None:
     """Return what the bound would be under moves of the source of some sizes; None without a certificate."""
     rows: list[list[str]] = []
-    marked: list[int] = []
     for name, card in sensitivities(certificate).items():
         for distance, found in card.examples.items():
             reach = f"{card.reach[distance]:.3g}"
             for size, bound in found.items():
-                if bound > card.alpha:
-                    marked.append(len(rows))
-                whose = [name] if name else ["All rows"]
-                rows.append([*whose, distance, f"{size:g}", text.percent_up(bound, 1.0), reach])
-    columns = ["Part", "Distance", "Size of the move", "Bound there", "Reaches alpha at"]
-    return marked_numbers(columns, rows, marked) if rows else None
+                kept = bound <= card.alpha
+                cells = [name or "All rows", distance, f"{size:g}", text.percent_up(bound, 1.0)]
+                rows.append([*cells, "yes" if kept else "no", reach])
+    columns = ["Part", "Distance", "Size of the move", "Bound there", "Alpha kept", "Kept up to"]
+    return marked_numbers(columns, rows) if rows else None

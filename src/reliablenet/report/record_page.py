@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reliablenet._files import write_atomically
+from reliablenet.report import text
 from reliablenet.report.charts import Numbers
 from reliablenet.report.page import render
 from reliablenet.report.validation_record import DISCLAIMER, NOT_GIVEN, Section, ValidationRecord
@@ -29,6 +30,7 @@ def record_page(record: ValidationRecord) -> str:
         "record.html",
         title=record.title,
         record=record,
+        verdict=text.typeset(record.verdict),
         not_given=NOT_GIVEN,
         disclaimer=DISCLAIMER,
     )
@@ -69,13 +71,17 @@ def write_files(record: ValidationRecord, folder: Path) -> list[Path]:
 
 
 def _card_lines(section: Section) -> list[str]:
-    lines = [f"* **{_escaped(fact.title)}**: {_escaped(fact.words)}" for fact in section.facts]
+    lines = [f"* **{_heading(fact.title)}** {_escaped(fact.words)}" for fact in section.facts]
     lines += [""] * bool(lines)
     for sentence in section.sentences:
         lines += [_escaped(sentence), ""]
     for title, table in section.tables.items():
         lines += [f"{title}:", "", *_table(table), ""]
     return lines
+
+
+def _heading(title: str) -> str:
+    return _escaped(title) + ("" if title.endswith("?") else ":")
 
 
 def _table(table: Numbers) -> list[str]:

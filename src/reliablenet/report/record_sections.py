@@ -249,9 +249,13 @@ def _bearing(subject: Subject) -> Section:
 def _limits(subject: Subject) -> Section:
     made = subject.model.certificate_
     moves = moves_table(made)
-    told = [f"{title} {words}" for title, words in voids(made)]
     moved = survival(made)
-    facts = [Fact("if_moved", "If the source moves", moved, text.sentence(moved))] if moved else []
+    facts = [
+        Fact(_key(title.strip(".").replace(",", "")), title.strip("."), words, words)
+        for title, words in voids(made)
+    ]
+    if moved:
+        facts.append(Fact("if_moved", "If the source moves", moved, text.sentence(moved)))
     return Section(
         "limits",
         "Limits, and what voids the certificate",
@@ -261,7 +265,7 @@ def _limits(subject: Subject) -> Section:
             FDA: "impact assessment",
         },
         facts,
-        told,
+        [],
         {} if moves is None else {"If the source moves: sensitivity, not a promise": moves},
     )
 
