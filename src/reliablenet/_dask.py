@@ -1,0 +1,118 @@
+"""Dask, where rows are spread over machines: connecting to a cluster, and calling a function on every partition.
+
+Dask is imported here alone, and only when something of it was given or asked for.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from reliablenet.errors import ClusterError, InvalidDataError, MissingExtraError
+
+CONNECT_SECONDS = 10  # a scheduler that is there answers within one
+WORKER_SECONDS = 30
+INSTALL = "Dask is not installed: pip install 'reliablenet[dask]'"
+
+
+def is_dask(value: Any) -> bool:
+    """Tell whether a value is a collection of Dask's, or a mapping that holds one; nothing is imported."""
+    if isinstance(value, Mapping):
+        return any(map(is_dask, value.values()))
+    return hasattr(value, "__dask_graph__")
+
+
+def map_parts(function: Callable[..., Any], given: Mapping[str, Any]) -> list[Any]:
+    """Call a function with the number and the values of each partition, and return what it returned, in order.
+
+    Parameters
+    ----------
+    function : callable
+        Takes ``number`` and, by name, a part of each value.
+    given : mapping from str
+        Dask data frames, series or arrays with the same partitions.
+
+    Returns
+    -------
+    list
+    """
+    from dask.base import compute
+    from dask.delayed import delayed
+
+    pieces: dict[str, list[Any]] = {}
+    for name, value in given.items():
+        if not is_dask(value):
+            raise InvalidDataError(
+                f"`{name}` must be a collection of Dask's as the others are; got a {type(value).__name__}. "
+                "Give all of them as columns of one Dask data frame."
+            )
+        pieces[name] = (
+            value.to_delayed().ravel().tolist()
+            if hasattr(value, "chunks")
+            else [*value.to_delayed()]
+        )
+    sizes = {name: len(parts) for name, parts in pieces.items()}
+    if len(set(sizes.values())) != 1:
+        raise InvalidDataError(
+            f"Values of Dask must have the same partitions; got {sizes} of them. Give columns of one data "
+            "frame, and arrays in chunks of whole rows."
+        )
+    # one task for the function, whatever it holds: each worker gets it once
+    held = delayed(function, pure=False, traverse=False)
+    calls = [
+        held(number=number, **dict(zip(pieces, parts, strict=True)))
+        for number, parts in enumerate(zip(*pieces.values(), strict=True))
+    ]
+    return list(compute(*calls))
+
+
+@contextmanager
+def connected(address: str, workers: int = 1) -> Iterator[Any]:
+    """Yield a client of a Dask cluster, and close it in the end.
+
+    Parameters
+    ----------
+    address : str
+        Of a scheduler; "local" starts a cluster on this machine that ends with the context.
+    workers : int
+        Processes of one thread each, for "local".
+
+    Yields
+    ------
+    distributed.Client
+    """
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise MissingExtraError(INSTALL) from error
+    if address == "local":
+        # Whoever asks reports himself what a lost worker was at. One that is slow to exit is harmless, and so is
+        # one that finds the scheduler gone while all of them are being ended.
+        with (
+            LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                dashboard_address="127.0.0.1:0",
+                silence_logs=logging.CRITICAL,
+            ) as cluster,
+            Client(cluster) as client,
+        ):
+            yield client
+        return
+    try:
+        client = Client(address, timeout=CONNECT_SECONDS)
+    except (OSError, ValueError) as error:
+        raise ClusterError(
+            f"No Dask scheduler answers at {address!r}: {error}. Start one with `dask scheduler`, and give "
+            "the address that it prints, such as tcp://10.0.0.1:8786."
+        ) from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=WORKER_SECONDS)
+        except TimeoutError:
+            raise ClusterError(
+                f"The Dask scheduler at {address!r} has no workers. Start some with `dask worker {address}`."
+            ) from None
+        yield client
