@@ -43,7 +43,7 @@ def map_parts(function: Callable[..., Any], given: Mapping[str, Any]) -> list[An
 
     pieces: dict[str, list[Any]] = {}
     for name, value in given.items():
-        if not is_dask(value):
+        if not hasattr(value, "to_delayed"):
             raise InvalidDataError(
                 f"`{name}` must be a collection of Dask's as the others are; got a {type(value).__name__}. "
                 "Give all of them as columns of one Dask data frame."
@@ -66,6 +66,30 @@ def map_parts(function: Callable[..., Any], given: Mapping[str, Any]) -> list[An
         for number, parts in enumerate(zip(*pieces.values(), strict=True))
     ]
     return list(compute(*calls))
+
+
+def map_frame(frame: Any, function: Callable[..., Any], held: Any, meta: Any, *more: Any) -> Any:
+    """Return what a function makes of each partition of a data frame, as another one, not computed yet.
+
+    Parameters
+    ----------
+    frame : dask DataFrame
+    function : callable
+        Takes a partition, what is held, and a partition of each of ``more``.
+    held : object
+        The same for all partitions; each worker gets it once.
+    meta : DataFrame
+        What the function returns, without rows.
+    *more : dask Series or DataFrame
+
+    Returns
+    -------
+    dask DataFrame
+    """
+    from dask.delayed import delayed
+
+    once = delayed(held, pure=False, traverse=False)
+    return frame.map_partitions(function, once, *more, meta=meta)
 
 
 @contextmanager
