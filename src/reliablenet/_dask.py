@@ -6,14 +6,17 @@ Dask is imported here alone, and only when something of it was given or asked fo
 from __future__ import annotations
 
 import logging
+import os
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from reliablenet.errors import ClusterError, InvalidDataError, MissingExtraError
+from reliablenet._warn import warn_user
+from reliablenet.errors import ClusterError, ClusterWarning, InvalidDataError, MissingExtraError
 
 CONNECT_SECONDS = 10  # a scheduler that is there answers within one
-WORKER_SECONDS = 30
+AHEAD = 3  # items for each worker that are handed out at once
 INSTALL = "Dask is not installed: pip install 'reliablenet[dask]'"
 
 
@@ -93,15 +96,15 @@ def map_frame(frame: Any, function: Callable[..., Any], held: Any, meta: Any, *m
 
 
 @contextmanager
-def connected(address: str, workers: int = 1) -> Iterator[Any]:
+def connected(address: str, workers: int | None = None) -> Iterator[Any]:
     """Yield a client of a Dask cluster, and close it in the end.
 
     Parameters
     ----------
     address : str
         Of a scheduler; "local" starts a cluster on this machine that ends with the context.
-    workers : int
-        Processes of one thread each, for "local".
+    workers : int, optional
+        Processes of one thread each, for "local"; by default as many as the machine has processors.
 
     Yields
     ------
@@ -116,7 +119,7 @@ def connected(address: str, workers: int = 1) -> Iterator[Any]:
         # one that finds the scheduler gone while all of them are being ended.
         with (
             LocalCluster(
-                n_workers=workers,
+                n_workers=workers or os.cpu_count() or 1,
                 threads_per_worker=1,
                 dashboard_address="127.0.0.1:0",
                 silence_logs=logging.CRITICAL,
@@ -133,10 +136,49 @@ def connected(address: str, workers: int = 1) -> Iterator[Any]:
             "the address that it prints, such as tcp://10.0.0.1:8786."
         ) from None
     with client:
-        try:
-            client.wait_for_workers(1, timeout=WORKER_SECONDS)
-        except TimeoutError:
-            raise ClusterError(
-                f"The Dask scheduler at {address!r} has no workers. Start some with `dask worker {address}`."
-            ) from None
+        if not client.nthreads():  # a cluster that grows with its work has none before it gets some
+            warn_user(
+                f"The Dask scheduler at {address} has no workers yet: the work waits until there are some. "
+                f"Start them with `dask worker {address}`.",
+                ClusterWarning,
+            )
         yield client
+
+
+def map_cluster(
+    client: Any, function: Callable[..., Any], held: Any, items: Mapping[str, tuple[Any, ...]]
+) -> Iterator[Any]:
+    """Call ``function(held, *item)`` for every item on a cluster; yield what it returned, in their order.
+
+    A lost worker's items are given to another, a few times. Only some items are ahead of what was yielded, so
+    that answers do not pile up.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    function : callable
+    held : object
+        The same for all items; each worker gets it once.
+    items : mapping from str
+        By names for messages.
+    """
+    from distributed import KilledWorker
+
+    # not scattered: what a lost worker held could not be had again
+    once = client.submit(_same, held, pure=False)
+    left, ahead = deque(items.items()), deque[tuple[str, Any]]()
+    while left or ahead:
+        while left and len(ahead) < AHEAD * max(len(client.nthreads()), 1):
+            name, item = left.popleft()
+            ahead.append((name, client.submit(function, once, *item, pure=False)))
+        name, future = ahead.popleft()
+        try:
+            yield future.result()
+        except KilledWorker as error:
+            raise ClusterError(
+                f"Worker after worker was lost at {name}: {error}. Are they short of memory?"
+            ) from None
+
+
+def _same(value: Any) -> Any:
+    return value

@@ -73,13 +73,17 @@ def decide_dask(
         raise InvalidDataError(
             f"`by` of a Dask data frame must be a column of it or several; got a {type(by).__name__}."
         )
-    answer = getattr(model, "classes_", np.zeros(1))[:1]
-    record = model._target.decisions(answer, np.zeros(1), np.zeros(1, bool), None)
-    empty = record.to_frame().iloc[:0]
-    if defer_odd:
-        empty = empty.assign(odd=np.zeros(0, bool))
+    empty = no_decisions(model, defer_odd)
     deciding = _Deciding(model, defer_odd, tuple(allow_missing), empty)
     return map_frame(X, _decide_part, deciding, empty, *(() if by is None else (by,)))
+
+
+def no_decisions(model: Any, odd: bool = False) -> pd.DataFrame:
+    """Return the frame of decisions on no rows: its columns and their types."""
+    answer = getattr(model, "classes_", np.zeros(1))[:1]
+    record = model._target.decisions(answer, np.zeros(1), np.zeros(1, bool), None)
+    frame: pd.DataFrame = record.to_frame().iloc[:0]
+    return frame.assign(odd=np.zeros(0, bool)) if odd else frame
 
 
 def _decide_part(rows: pd.DataFrame, deciding: _Deciding, by: Any = None) -> pd.DataFrame:
