@@ -6,10 +6,12 @@ Dask is imported here alone, and only when something of it was given or asked fo
 from __future__ import annotations
 
 import logging
+import math
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from reliablenet._warn import warn_user
@@ -44,31 +46,59 @@ def map_parts(function: Callable[..., Any], given: Mapping[str, Any]) -> list[An
     from dask.base import compute
     from dask.delayed import delayed
 
-    pieces: dict[str, list[Any]] = {}
     for name, value in given.items():
         if not hasattr(value, "to_delayed"):
             raise InvalidDataError(
                 f"`{name}` must be a collection of Dask's as the others are; got a {type(value).__name__}. "
                 "Give all of them as columns of one Dask data frame."
             )
-        pieces[name] = (
-            value.to_delayed().ravel().tolist()
-            if hasattr(value, "chunks")
-            else [*value.to_delayed()]
-        )
-    sizes = {name: len(parts) for name, parts in pieces.items()}
+    sizes = {
+        name: math.prod(value.numblocks) if _is_array(value) else value.npartitions
+        for name, value in given.items()
+    }
     if len(set(sizes.values())) != 1:
         raise InvalidDataError(
             f"Values of Dask must have the same partitions; got {sizes} of them. Give columns of one data "
             "frame, and arrays in chunks of whole rows."
         )
     # one task for the function, whatever it holds: each worker gets it once
-    held = delayed(function, pure=False, traverse=False)
-    calls = [
-        held(number=number, **dict(zip(pieces, parts, strict=True)))
-        for number, parts in enumerate(zip(*pieces.values(), strict=True))
-    ]
+    held = delayed(partial(_call, function, tuple(given)), pure=False, traverse=False)
+    calls = [held(number, parts) for number, parts in enumerate(_bundles(list(given.values())))]
     return list(compute(*calls))
+
+
+def _bundles(values: list[Any]) -> list[Any]:
+    """Return the parts of all values, a bundle for each partition."""
+    if any(map(_is_array, values)):
+        parts = [
+            value.to_delayed().ravel().tolist()
+            if _is_array(value)
+            else value.to_delayed(optimize_graph=False)
+            for value in values
+        ]
+        return list(zip(*parts, strict=True))
+    # Each by itself would be optimised by itself: Dask joins small files as it sees fit for the columns read.
+    import pandas as pd
+
+    first, *others = values
+    empty = pd.DataFrame({"parts": pd.Series([], dtype=object)})
+    bundled = first.map_partitions(_bundle, *others, meta=empty, align_dataframes=False)
+    return list(bundled.to_delayed())
+
+
+def _bundle(*parts: Any) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame({"parts": pd.Series([parts], dtype=object)})
+
+
+def _call(function: Callable[..., Any], names: tuple[str, ...], number: int, parts: Any) -> Any:
+    values = parts["parts"].iloc[0] if hasattr(parts, "columns") else parts
+    return function(number=number, **dict(zip(names, values, strict=True)))
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "numblocks")
 
 
 def map_frame(frame: Any, function: Callable[..., Any], held: Any, meta: Any, *more: Any) -> Any:

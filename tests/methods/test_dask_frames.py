@@ -130,6 +130,23 @@ def test_a_certificate_is_that_of_pandas_to_the_count(network, cluster) -> None:
     check_same(network.certify(parts[FEATURES], parts["y"]), expected)
 
 
+def test_files_that_dask_joins_as_it_sees_fit_are_counted_once(network, cluster, tmp_path) -> None:
+    """How many small files Dask reads at a time depends on the columns that are asked for."""
+    wide = FRESH.reset_index(drop=True).assign(**{f"more_{k}": "text" for k in range(20)})
+    for number in range(8):
+        wide.iloc[250 * number : 250 * (number + 1)].to_parquet(tmp_path / f"{number}.parquet")
+    parts = dd.read_parquet(tmp_path)
+    assert len(parts["y"].to_delayed()) < len(parts.to_delayed())  # else there is nothing to see
+    expected = network.certify(FRESH[FEATURES], FRESH["y"])
+    ledger.clear()
+    check_same(network.certify(parts[FEATURES], parts["y"]), expected)
+    ledger.clear()
+    whose = parts["age"].astype(str)
+    grouped = network.certify(parts[FEATURES], parts["y"], groups=whose)
+    ledger.clear()
+    assert grouped == network.certify(FRESH[FEATURES], FRESH["y"], groups=FRESH["age"].astype(str))
+
+
 def test_every_promise_is_that_of_pandas(promised, cluster) -> None:
     fresh = FRESH.assign(race=(FRESH["race"] == "A").astype(int))
     features = ["age", "debt", "race"]
