@@ -124,7 +124,7 @@ def _plain(value: Any) -> Any:
 Data = Annotated[
     str,
     typer.Argument(
-        help="CSV, TSV, JSON lines, Excel, Parquet or Feather; text also compressed; - for standard input.",
+        help="CSV, TSV, JSON lines, Excel, Parquet or Feather, text also compressed; a folder of Parquet; - for standard input.",
         metavar="DATA",
     ),
 ]
