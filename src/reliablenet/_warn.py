@@ -4,13 +4,29 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 HERE = str(Path(__file__).parent)
+_silent: ContextVar[bool] = ContextVar("silent", default=False)
+
+
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Leave our warnings out, in this thread alone: of a part of the rows, what it says of all may be untrue."""
+    before = _silent.set(True)
+    try:
+        yield
+    finally:
+        _silent.reset(before)
 
 
 def warn_user(message: str | Warning, category: type[Warning] | None = None) -> None:
     """Warn about the innermost line that is neither ours nor scikit-learn's."""
+    if _silent.get():
+        return
     # scikit-learn is between us and the caller where it calls our fit: `with_callbacks`, `GridSearchCV`,
     # which does so through joblib.
     between = (sys.modules.get(name) for name in ("sklearn", "joblib"))

@@ -37,6 +37,14 @@ class MissingExtraError(ReliableNetError, ImportError):
     """An optional dependency is not installed; the message holds the install command."""
 
 
+class ClusterError(ReliableNetError, ConnectionError):
+    """A cluster cannot be reached, has no workers, or lost them; the message says what to do."""
+
+
+class ClusterWarning(UserWarning):
+    """A cluster is there and has nobody yet who works."""
+
+
 class NotCertifiedWarning(UserWarning):
     """No certificate could be had; the message says whether the rule acts or defers every row."""
 

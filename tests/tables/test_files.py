@@ -171,7 +171,7 @@ def test_archives_that_are_no_table(tmp_path) -> None:
 def test_a_file_that_is_not_there_or_a_folder(tmp_path) -> None:
     with pytest.raises(DataFileError, match=r"There is no file .*absent.csv"):
         read_table(tmp_path / "absent.csv")
-    with pytest.raises(InvalidDataError, match="cannot be read as a table: Is a directory"):
+    with pytest.raises(DataFileError, match="holds no Parquet files"):
         read_table(tmp_path)
 
 

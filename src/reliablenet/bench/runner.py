@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -15,6 +14,7 @@ from joblib import Parallel, delayed
 from joblib.externals.loky import get_reusable_executor
 
 from reliablenet._checks import check_count, parameter_error
+from reliablenet._dask import connected
 from reliablenet._workers import end_with, one_thread, replaced_quietly
 from reliablenet.bench.geometry import GeometryJob, geometry_job
 from reliablenet.bench.measuring import Run, failed_runs, run_training
@@ -22,7 +22,6 @@ from reliablenet.bench.methods import GEOMETRY, METHODS, Method, Training, study
 from reliablenet.bench.profiles import Plan, Profile
 from reliablenet.bench.results import find_run, finished_runs
 from reliablenet.bench.store import Store
-from reliablenet.errors import MissingExtraError
 
 WORKER_LOST = "WorkerLost: the process was killed, as a system does that is short of memory"
 
@@ -181,27 +180,7 @@ def _results(jobs: Sequence[AnyJob], n_jobs: int, dask: str | None) -> Iterator[
                 if n_jobs != 1:
                     get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
         return
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError as error:
-        raise MissingExtraError(
-            "bench with Dask needs it installed: pip install 'reliablenet[dask]'"
-        ) from error
-    if dask != "local":
-        with Client(dask) as client:
-            yield _on_cluster(jobs, client)
-        return
-    # The runner itself reports which run lost its worker. One that is slow to exit is harmless, and so is one that
-    # finds the scheduler gone while all of them are being ended.
-    with (
-        LocalCluster(
-            n_workers=n_jobs,
-            threads_per_worker=1,
-            dashboard_address="127.0.0.1:0",
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster) as client,
-    ):
+    with connected(dask, n_jobs) as client:
         yield _on_cluster(jobs, client)
 
 

@@ -2,6 +2,7 @@
 
 from reliablenet.certificate.anytime import anytime_upper
 from reliablenet.certificate.bounds import clopper_pearson_upper, hoeffding_upper, uniform_slack
+from reliablenet.certificate.partitions import certify_partitions
 from reliablenet.certificate.planning import (
     certification_power,
     certification_rows,
@@ -42,6 +43,7 @@ __all__ = [
     "certified_rule",
     "certified_threshold",
     "certify",
+    "certify_partitions",
     "clopper_pearson_upper",
     "conformal_threshold",
     "hoeffding_upper",

@@ -71,6 +71,10 @@ class Fingerprint:
             self._sums[0] += int(rows.sum(dtype=np.uint64))
             self._sums[1] += int((rows * (rows >> np.uint64(32))).sum(dtype=np.uint64))
 
+    def merge(self, other: Fingerprint) -> None:
+        """Take in the rows of another fingerprint."""
+        self._sums = [own + more for own, more in zip(self._sums, other._sums, strict=True)]
+
     def text(self) -> str:
         """Return 32 hexadecimal digits."""
         return "".join(f"{total % 2**64:016x}" for total in self._sums)

@@ -60,16 +60,23 @@ class OneRowEach:
     (3, True)
     """
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0, start: int = 0) -> None:
         self._seed = seed
-        self._seen = 0
+        self._seen = start  # rows that come before
         self._kept: ScoredRows | None = None
         self._priority = np.empty(0, np.uint64)
 
     def add(self, rows: ScoredRows) -> None:
         """Take in rows with their groups."""
-        fresh = _priorities(self._seen, rows.n, self._seed)
+        self._keep(rows, _priorities(self._seen, rows.n, self._seed))
         self._seen += rows.n
+
+    def merge(self, later: OneRowEach) -> None:
+        """Take in what was drawn from later rows, whose draw knew how many come before."""
+        if later._kept is not None:
+            self._keep(later._kept, later._priority)
+
+    def _keep(self, rows: ScoredRows, fresh: NDArray[np.uint64]) -> None:
         priority = np.concatenate([self._priority, fresh])
         both = rows if self._kept is None else join_rows([self._kept, rows])
         drawn = _smallest(check_groups(both.group, both.n), priority)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtr
 
+from reliablenet._checks import is_real, parameter_error
 from reliablenet._warn import warn_user
 from reliablenet.certificate.fingerprint import Fingerprint
 from reliablenet.certificate.planning import largest_certifiable_errors
@@ -99,6 +100,14 @@ class Count:
         with np.errstate(over="ignore"):
             self.mark.add(rows.score.astype(np.float32), rows.wrong)
 
+    def merge(self, other: Count) -> None:
+        """Take in what was counted of other rows."""
+        for name in ("n", "accepted", "errors", "right", "unknown"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        known = self.labels is not None and other.labels is not None
+        self.labels = self.labels + other.labels if known else None  # type: ignore[operator]
+        self.mark.merge(other.mark)
+
     def warn_of_labels(self) -> None:
         """Warn where labels look mistaken."""
         _warn_of_labels(self.right, self.n, self.labels)
@@ -140,6 +149,13 @@ def _warn_of_labels(right: int, n: int, labels: Counter[Any] | None) -> None:
             "would get. Are probability columns or labels swapped?",
             LabelWarning,
         )
+
+
+def check_threshold_value(threshold: Any, owner: str) -> float:
+    """Return a threshold as a float if scores can be compared with it."""
+    if not is_real(threshold) or math.isnan(threshold):
+        raise parameter_error("threshold", owner, "be a number", threshold)
+    return float(threshold)
 
 
 def first_excess_error(rows: ScoredRows, most: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,11 @@ from reliablenet.errors import InvalidDataError, LabelWarning
 
 
 def column_indices(
-    labels: NDArray[Any], classes: Any, n_columns: int, owner: str
+    labels: NDArray[Any],
+    classes: Any,
+    n_columns: int,
+    owner: str,
+    seen: LabelsSeen | None = None,
 ) -> NDArray[np.intp]:
     """Return the column of each label; without ``classes`` a label is the number of its column.
 
@@ -32,7 +37,7 @@ def column_indices(
             f"`classes` of {owner} must name the {n_columns} columns of `proba`; "
             f"got {names.size} names."
         )
-    return known_indices(labels, names, owner)
+    return known_indices(labels, names, owner, seen=seen)
 
 
 def class_indices(
@@ -52,14 +57,64 @@ def class_indices(
     return index
 
 
+@dataclass
+class LabelsSeen:
+    """Labels of rows that come in parts, for what only all of them together can tell.
+
+    Attributes
+    ----------
+    n, unknown : int
+        Rows, and those of a class that the model does not know.
+    strangers : dict
+        Such classes, in the order in which they came.
+    true, said : set
+        True and predicted labels, where the classes are not given.
+    """
+
+    n: int = 0
+    unknown: int = 0
+    strangers: dict[Any, None] = field(default_factory=dict)
+    true: set[Any] = field(default_factory=set)
+    said: set[Any] = field(default_factory=set)
+
+    def merge(self, later: LabelsSeen) -> None:
+        """Take in the labels of later rows."""
+        self.n, self.unknown = self.n + later.n, self.unknown + later.unknown
+        self.strangers |= later.strangers
+        self.true |= later.true
+        self.said |= later.said
+
+    def check(self, classes: Any, owner: str, name: str = "y") -> None:
+        """Raise if no label is known, or if only case or spaces keep some apart; warn of unknown ones."""
+        refuse_other_spelling(self.true - self.said, self.said - self.true, owner, name)
+        if not self.unknown:
+            return
+        strangers, known = list(self.strangers), as_array(classes).tolist()
+        if self.unknown == self.n:
+            raise InvalidDataError(
+                f"None of the labels in `{name}` of {owner} is among the {len(known)} known classes: "
+                f"got {_listed(strangers)}; known are {_listed(known)}."
+            )
+        warn_user(
+            f"{self.unknown} of {self.n} rows have a label that the model does not know "
+            f"({_listed(strangers)}): whatever it predicts for them is counted as wrong.",
+            LabelWarning,
+        )
+
+
 def known_indices(
-    labels: NDArray[Any], classes: Any, owner: str, name: str = "y"
+    labels: NDArray[Any],
+    classes: Any,
+    owner: str,
+    name: str = "y",
+    seen: LabelsSeen | None = None,
 ) -> NDArray[np.intp]:
     """Return the position of each label among ``classes``, -1 for a class that is not there.
 
     Whatever the model predicts for such a row is wrong, and a warning says of how many that is true.
     Labels that only differ from a known one in case or spaces, or of which none is known, are a
-    mistake in the table and not another class.
+    mistake in the table and not another class. Where ``seen`` is given, other rows will come: then what
+    only all of them can tell is written down there.
 
     Examples
     --------
@@ -73,33 +128,37 @@ def known_indices(
     names = _distinct(classes, owner)
     index = find_places(labels, names)
     unknown = index < 0
+    found = LabelsSeen(len(labels))
     if unknown.any():
-        strangers = list(dict.fromkeys(labels[unknown].tolist()))
-        if any(label is None or label != label for label in strangers):
+        found.strangers = dict.fromkeys(labels[unknown].tolist())
+        found.unknown = int(unknown.sum())
+        if any(label is None or label != label for label in found.strangers):
             raise InvalidDataError(
                 f"`{name}` of {owner} must hold the truth of every row; it is missing in row "
                 f"{next(i for i, label in enumerate(labels.tolist()) if label is None or label != label)}."
             )
-        refuse_other_spelling(strangers, names.tolist(), owner, name)
-        if unknown.all():
-            raise InvalidDataError(
-                f"None of the labels in `{name}` of {owner} is among the {len(names)} known classes: "
-                f"got {_listed(strangers)}; known are {_listed(names.tolist())}."
-            )
-        warn_user(
-            f"{int(unknown.sum())} of {len(labels)} rows have a label that the model does not know "
-            f"({_listed(strangers)}): whatever it predicts for them is counted as wrong.",
-            LabelWarning,
-        )
+        refuse_other_spelling(found.strangers, names.tolist(), owner, name)
+    if seen is None:
+        found.check(names, owner, name)
+    else:
+        seen.merge(found)
     return index
 
 
-def check_spelling(labels: NDArray[Any], answers: NDArray[Any], owner: str) -> None:
-    """Raise where labels and predictions are texts that only case or spaces keep apart."""
-    if labels.dtype.kind not in "OU":
-        return
-    true, said = set(labels.tolist()), set(answers.tolist())
-    refuse_other_spelling(true - said, said - true, owner, "y")
+def check_spelling(
+    labels: NDArray[Any], answers: NDArray[Any], owner: str, seen: LabelsSeen | None = None
+) -> None:
+    """Raise where labels and predictions are texts that only case or spaces keep apart.
+
+    Where ``seen`` is given, other rows will come, and the labels are written down there.
+    """
+    found = LabelsSeen(len(labels))
+    if labels.dtype.kind in "OU":
+        found.true, found.said = set(labels.tolist()), set(answers.tolist())
+    if seen is None:
+        found.check((), owner)
+    else:
+        seen.merge(found)
 
 
 def refuse_other_spelling(

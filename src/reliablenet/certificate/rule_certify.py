@@ -10,6 +10,7 @@ import numpy as np
 from reliablenet._checks import as_array, check_fraction, check_seed, parameter_error
 from reliablenet.certificate.groups import draw_places
 from reliablenet.certificate.judgement import warn_of_labels
+from reliablenet.certificate.partitions import any_dask, certify_dask
 from reliablenet.certificate.promise import Promise
 from reliablenet.certificate.record import Certificate, Provenance, Unit
 from reliablenet.certificate.rule import Rule, columns_of
@@ -82,6 +83,13 @@ def certified_rule(
     check_promise(promise, owner)
     rho = check_fraction("rho", rho, owner)
     given: dict[str, Any] = {"score": score, "predicted": predicted, "correct": correct}
+    parts = {"proba": proba, "y": y, "groups": groups, "by": by, **given}
+    if any_dask(parts):
+        chosen = None if selection is None else _selection_rows(selection, promise, classes, owner)
+        more = {"classes": classes, "random_state": random_state}
+        found: RuleCertificate
+        found = certify_dask(parts, promise, rho, owner=owner, selection=chosen, **more)
+        return found
     rows = score_rows(proba, y, classes=classes, owner=owner, **given)
     rows = _with_groups(rows, promise, by, owner)
     chosen = None if selection is None else _selection_rows(selection, promise, classes, owner)

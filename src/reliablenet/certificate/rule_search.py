@@ -16,15 +16,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reliablenet._checks import check_fraction
 from reliablenet.certificate.bounds import clopper_pearson_upper
-from reliablenet.certificate.groups import OneRowEach
 from reliablenet.certificate.judgement import Count
+from reliablenet.certificate.merging import count_all, in_one
 from reliablenet.certificate.promise import plain_label
 from reliablenet.certificate.record import Certificate, Provenance, Unit
 from reliablenet.certificate.rule import ALL, Rule, Thresholds, merge_tables
@@ -33,9 +35,10 @@ from reliablenet.certificate.rule_parts import make_parts
 from reliablenet.certificate.rule_plan import Floats, RulePlan, named
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.certificate.tally import Level, Tally, share_level
-from reliablenet.errors import InvalidDataError
 
 COVERAGES = tuple(k / 10 for k in range(10, 0, -1))  # tried where no order was learned
+
+Stage = Literal["mistakes", "above", "accepted", "as it stands"]  # what the next look is for
 
 
 def certified_rule_batches(
@@ -66,35 +69,10 @@ def certified_rule_batches(
         The same as in memory, to the bit. Memory is needed for the scores of mistakes; where rows acted
         on are promised and no order was learned, for all scores.
     """
-    search = Search(plan, check_fraction("rho", rho, "certified_rule_batches"), unit)
-    draw = OneRowEach()
-    for rows in read():
-        if rows.group is not None:
-            draw.add(rows)
-            continue
-        search.look(rows)
-    if draw.any():
-        drawn = replace(draw.rows(), group=None)
-        return certified_rule_batches(
-            lambda: [drawn], plan, rho, unit="group", provenance=provenance
-        )
-    if search.count.n == 0:
-        raise InvalidDataError("certified_rule_batches needs rows; got 0.")
-    search.decide()
-    again = 0
-    for rows in read():
-        again += rows.n
-        search.look_again(rows)
-    if again != search.count.n:
-        raise InvalidDataError(
-            f"The rows changed while they were certified: {search.count.n} at first, {again} on the "
-            "second look. Certify a file that nobody writes to."
-        )
-    rule = search.rule()
-    if not search.counted:
-        for rows in read():
-            search.count_accepted(rows, accept_rows(rule, rows))
-    return search.certificate(rule, provenance)
+    owner = "certified_rule_batches"
+    level = check_fraction("rho", rho, owner)
+    search = count_all(in_one(read), lambda _: Search(plan, level, unit), owner)
+    return search.certificate(provenance)
 
 
 def certify_rule_batches(
@@ -122,22 +100,30 @@ def certify_rule_batches(
     -------
     RuleCertificate
     """
-    search = Search(plan, check_fraction("rho", rho, "certify_rule_batches"), unit, fixed=True)
-    for rows in batches:
-        search.count.n += rows.n
-        search.count.look(rows)
-        search.measure(rows)
-        search.count_accepted(rows, accept_rows(rule, rows))
-    if search.count.n == 0:
-        raise InvalidDataError("certify_rule_batches needs rows; got 0.")
-    return search.certificate(rule, provenance)
+    owner = "certify_rule_batches"
+    level = check_fraction("rho", rho, owner)
+    search = count_all(in_one(lambda: batches), lambda _: Search(plan, level, unit, rule), owner)
+    return search.certificate(provenance)
 
 
 class Search:
-    """The state of a search: what was counted, and from which places on each path accepts."""
+    """The state of a search: what was counted, and from which places on each path accepts.
 
-    def __init__(self, plan: RulePlan, rho: float, unit: Unit, *, fixed: bool = False) -> None:
-        self.plan, self.rho, self.fixed = plan, rho, fixed
+    Parameters
+    ----------
+    plan : RulePlan
+    rho : float
+    unit : {"row", "group"}
+    rule : Rule, optional
+        One that was fixed beforehand, to be counted as it stands.
+    """
+
+    def __init__(
+        self, plan: RulePlan, rho: float, unit: Unit = "row", rule: Rule | None = None
+    ) -> None:
+        self.plan, self.rho, self.rule = plan, rho, rule
+        self.fixed = rule is not None
+        self.stage: Stage = "as it stands" if self.fixed else "mistakes"
         self.steady_level = self.among_level = rho  # where the rule is fixed, all must pass
         self.levels: list[Level] = []
         self.count = Count(unit=unit)
@@ -149,9 +135,66 @@ class Search:
         self._above = np.zeros(len(plan.places) + 1, np.int64)  # rows at or above each place
         self._wrong_above = np.zeros(len(plan.places) + 1, np.int64)
         self._scores: list[tuple[Floats, NDArray[np.bool_]]] = []
+        self._lowest = -math.inf
+        self.own_excess: list[Floats] = []  # by promise and population
+        self.own_next: list[Floats] = []
+        self.excess, self.next = -math.inf, math.inf
+        self.place = math.nan  # where it is fixed already
 
-    def look(self, rows: ScoredRows) -> None:
+    def blank(self) -> Search:
+        """Return the same search, as far as it is decided, with nothing counted."""
+        empty = copy(self)
+        empty.count = Count(unit=self.count.unit)
+        empty.own = [tally.blank() for tally in self.own]
+        empty.joint = [tally.blank() for tally in self.joint]
+        empty.among = next((t for t in empty.joint if t.promise.kind == "among_accepted"), None)
+        empty.steady = [tally for tally in empty.joint if tally is not empty.among]
+        empty._above, empty._wrong_above = self._above * 0, self._wrong_above * 0
+        empty._scores = []
+        empty.own_next = [np.full(len(excess), math.inf) for excess in self.own_excess]
+        return empty
+
+    def add(self, rows: ScoredRows) -> None:
+        """Take in rows: what is looked at depends on how far the search is."""
+        if self.stage == "mistakes":
+            self._look(rows)
+        elif self.stage == "above":
+            self._look_above(rows)
+        else:
+            assert self.rule is not None  # noqa: S101
+            if self.stage == "as it stands":
+                self._measure(rows)
+            self._count_accepted(rows, accept_rows(self.rule, rows))
+
+    def merge(self, later: Search) -> None:
+        """Take in what was counted of later rows at the same stage."""
+        self.count.merge(later.count)
+        for tally, more in zip((*self.own, *self.joint), (*later.own, *later.joint), strict=True):
+            tally.merge(more)
+        self._above += later._above
+        self._wrong_above += later._wrong_above
+        self._scores += later._scores
+        self._lowest = max(self._lowest, later._lowest)
+        for nearest, other in zip(self.own_next, later.own_next, strict=True):
+            np.minimum(nearest, other, out=nearest)
+        self.next = min(self.next, later.next)
+
+    def look_again(self) -> bool:
+        """Decide what can be decided, and tell whether the rows must be looked at once more."""
+        if self.stage == "mistakes":
+            self.plan = replace(self.plan, path=replace(self.plan.path, lowest=self._lowest))
+            self._decide()
+            self.stage = "above"
+            return True
+        if self.stage == "above":
+            self.rule = self._make_rule()
+            self.stage = "accepted"
+            return not self.counted
+        return False
+
+    def _look(self, rows: ScoredRows) -> None:
         """Take in rows: sizes of populations, places of mistakes."""
+        self._lowest = rows.lowest
         self.count.n += rows.n
         self.count.look(rows)
         for tally in self.own:
@@ -170,12 +213,14 @@ class Search:
             else:
                 self._scores.append((place, rows.wrong))
 
-    def measure(self, rows: ScoredRows) -> None:
+    def _measure(self, rows: ScoredRows) -> None:
         """Take in sizes of populations alone."""
+        self.count.n += rows.n
+        self.count.look(rows)
         for tally in (*self.own, *self.joint):
             tally.measure(rows, tally.codes(rows))
 
-    def decide(self) -> None:
+    def _decide(self) -> None:
         """Find from which places on the rules accept: above the last mistake that is not affordable."""
         shares = len(self.own) + bool(
             self.joint
@@ -205,12 +250,10 @@ class Search:
             ),
             default=-math.inf,
         )
-        self.next = math.inf
-        self.place = math.nan  # where it is fixed already
         if self.among is not None and self.excess < math.inf:
             self.place = self._sequence() if len(self.plan.places) else self._coverages()
 
-    def look_again(self, rows: ScoredRows) -> None:
+    def _look_above(self, rows: ScoredRows) -> None:
         """Find the nearest places above, and count what is accepted."""
         accepted = np.ones(rows.n, bool)
         for tally, excess, nearest in zip(self.own, self.own_excess, self.own_next, strict=True):
@@ -229,16 +272,16 @@ class Search:
             self.next = min(self.next, float(place[above].min(initial=math.inf)))
             accepted &= above
         if self.counted:
-            self.count_accepted(rows, accepted)
+            self._count_accepted(rows, accepted)
 
-    def count_accepted(self, rows: ScoredRows, accepted: NDArray[np.bool_]) -> None:
+    def _count_accepted(self, rows: ScoredRows, accepted: NDArray[np.bool_]) -> None:
         """Count the rows that the rule accepts, by population."""
         self.count.accepted += int(np.count_nonzero(accepted))
         self.count.errors += int(np.count_nonzero(accepted & rows.wrong))
         for tally in (*self.own, *self.joint):
             tally.count(rows, accepted, tally.codes(rows))
 
-    def rule(self) -> Rule:
+    def _make_rule(self) -> Rule:
         """Return the rule: thresholds midway between a mistake too many and the next row above."""
         path, tables = self.plan.path, []
         if self.joint:
@@ -268,15 +311,16 @@ class Search:
         low, high = self.own_excess[place][code], self.own_next[place][code]
         return _midway(float(low), float(high), self.plan.path.lowest)
 
-    def certificate(self, rule: Rule, provenance: Provenance | None) -> RuleCertificate:
+    def certificate(self, provenance: Provenance | None = None) -> RuleCertificate:
         """Put the counts into certificates."""
+        assert self.rule is not None  # noqa: S101
         labels = self.count.labels
         for tally in (*self.own, *self.joint):
             tally.check_labels(labels or ())
-        parts, deferred = make_parts(self, rule)
+        parts, deferred = make_parts(self, self.rule)
         return RuleCertificate(
             promise=self.plan.promise,
-            rule=rule,
+            rule=self.rule,
             parts=tuple(parts),
             rho=self.rho,
             n=self.count.n,

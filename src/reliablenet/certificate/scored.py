@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from reliablenet._checks import as_array, check_finite, is_real
 from reliablenet.certificate.labels import (
+    LabelsSeen,
     check_spelling,
     class_indices,
     column_indices,
@@ -139,6 +140,7 @@ def score_rows(
     correct: Any = None,
     classes: Any = None,
     owner: str,
+    seen: LabelsSeen | None = None,
 ) -> ScoredRows:
     """Check predictions and labels, and reduce them to scores and verdicts.
 
@@ -148,7 +150,8 @@ def score_rows(
     are returned as they are.
 
     A label that is none of ``classes`` belongs to a class that the model does not know: whatever it
-    predicts is wrong, and a `LabelWarning` says of how many rows that is true.
+    predicts is wrong, and a `LabelWarning` says of how many rows that is true. Where ``seen`` is given,
+    other rows will come, and what only all labels can tell is left for it to check.
     """
     if isinstance(proba, ScoredRows):
         if any(given is not None for given in (y, score, predicted, correct, classes)):
@@ -178,7 +181,7 @@ def score_rows(
         answers = as_array(predicted, "predicted")
         check_length("predicted", answers, len(labels), owner)
         if classes is not None:
-            labels = known_indices(labels, classes, owner)
+            labels = known_indices(labels, classes, owner, seen=seen)
             answers = class_indices(answers, classes, owner, "predicted")
         elif (answers.dtype.kind in "OU") != (labels.dtype.kind in "OU"):
             raise InvalidDataError(
@@ -186,7 +189,7 @@ def score_rows(
                 f"`y` has {labels[0]!r}. Translate column numbers into labels first."
             )
         else:
-            check_spelling(labels, answers, owner)
+            check_spelling(labels, answers, owner, seen)
     else:
         if predicted is not None:
             raise InvalidParameterError(
@@ -195,7 +198,7 @@ def score_rows(
         table = check_proba(proba, owner)
         check_length("proba", table[:, 0], len(labels), owner)
         top_probability, answers = top_entries(table)
-        labels = column_indices(labels, classes, table.shape[1], owner)
+        labels = column_indices(labels, classes, table.shape[1], owner, seen)
     if score is None and top_probability is not None:
         scores = top_probability
     else:

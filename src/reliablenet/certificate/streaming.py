@@ -14,19 +14,16 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from reliablenet._checks import check_fraction
-from reliablenet.certificate.groups import OneRowEach
 from reliablenet.certificate.judgement import (
     Count,
+    check_threshold_value,
     first_excess_error,
-    judge,
     midway,
-    warn_of_labels,
 )
+from reliablenet.certificate.merging import count_all, in_one
 from reliablenet.certificate.planning import largest_certifiable_errors
-from reliablenet.certificate.record import Certificate, Provenance
+from reliablenet.certificate.record import Certificate, Kind, Provenance
 from reliablenet.certificate.scored import ScoredRows
-from reliablenet.certificate.threshold import check_threshold_value
-from reliablenet.errors import InvalidDataError
 
 
 def certify_batches(
@@ -65,24 +62,10 @@ def certify_batches(
     '0 confident mistakes in 100 rows: at most 2.96 % of all rows will be acted on wrongly (95 % confidence)'
     """
     owner = "certify_batches"
-    alpha, rho = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
-    threshold = check_threshold_value(threshold, owner)
-    count, draw = Count(), OneRowEach()
-    for rows in batches:
-        if rows.group is not None:
-            draw.add(rows)
-            continue
-        accept = rows.score >= threshold
-        count.n += rows.n
-        count.accepted += int(np.count_nonzero(accept))
-        count.errors += int(np.count_nonzero(accept & rows.wrong))
-        count.look(rows)
-    if draw.any():
-        warn_of_labels(draw.rows())
-        return judge(draw.rows(), alpha, rho, threshold, unit="group", provenance=provenance)
-    _check_any(count.n, owner)
-    count.warn_of_labels()
-    return count.certificate(alpha, rho, threshold, "fixed", provenance)
+    budget = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
+    value = check_threshold_value(threshold, owner)
+    found = count_all(in_one(lambda: batches), lambda _: ThresholdCounts(*budget, value), owner)
+    return found.certificate(provenance)
 
 
 def certified_threshold_batches(
@@ -122,52 +105,91 @@ def certified_threshold_batches(
     (True, 83, 0.795, 0.405)
     """
     owner = "certified_threshold_batches"
-    alpha, rho = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
-    lowest, kept = -math.inf, array("d")  # grows in place; a list of arrays would be copied
-    count, draw = Count(), OneRowEach()
-    for rows in read():
-        if rows.group is not None:
-            draw.add(rows)
-            continue
-        lowest = rows.lowest
+    budget = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
+    found = count_all(in_one(read), lambda _: ThresholdCounts(*budget), owner)
+    return found.certificate(provenance)
+
+
+class ThresholdCounts:
+    """What is counted for one threshold: fixed beforehand, or the lowest that the rows allow.
+
+    Parameters
+    ----------
+    alpha, rho : float
+    threshold : float, optional
+        None for the lowest.
+    """
+
+    def __init__(self, alpha: float, rho: float, threshold: float | None = None) -> None:
+        self._budget, self._fixed = (alpha, rho), threshold
+        self.count = Count()
+        self._lowest = -math.inf
+        self._wrong = array("d")  # grows in place; a list of arrays would be copied
+        self._excess: float | None = None  # the best-scored error that cannot be afforded
+        self._nearest = math.inf  # the lowest score above it
+        self._found = math.inf if threshold is None else threshold
+
+    def blank(self) -> ThresholdCounts:
+        """Return the same with nothing counted."""
+        empty = ThresholdCounts(*self._budget, self._fixed)
+        empty.count.unit, empty._excess = self.count.unit, self._excess
+        return empty
+
+    def add(self, rows: ScoredRows) -> None:
+        """Take in rows."""
+        count = self.count
+        if self._excess is not None:
+            above = rows.score[rows.score > self._excess]
+            count.accepted += len(above)
+            self._nearest = min(self._nearest, float(above.min(initial=math.inf)))
+            return
+        self._lowest = rows.lowest
         count.n += rows.n
         count.look(rows)
-        kept.frombytes(rows.score[rows.wrong].tobytes())
-    if draw.any():
-        warn_of_labels(draw.rows())
-        return judge(draw.rows(), alpha, rho, unit="group", provenance=provenance)
-    _check_any(count.n, owner)
-    count.warn_of_labels()
-    wrong = np.frombuffer(kept)
-    most = largest_certifiable_errors(count.n, alpha, rho)
-    if most < 0:
-        return count.certificate(alpha, rho, math.inf, "monotone", provenance)
-    excess = first_excess_error(ScoredRows(wrong, np.ones(len(wrong), bool), lowest), most)
-    if excess == lowest:
-        count.errors, count.accepted = len(wrong), count.n
-        return count.certificate(alpha, rho, lowest, "monotone", provenance)
-    # The threshold will lie between the excess error and the next higher score, so that these
-    # counts hold wherever it lies.
-    again, nearest = 0, math.inf
-    for rows in read():
-        above = rows.score[rows.score > excess]
-        again += rows.n
-        count.accepted += len(above)
-        nearest = min(nearest, float(above.min(initial=math.inf)))
-    if again != count.n:
-        raise InvalidDataError(
-            f"The rows changed while they were certified: {count.n} at first, {again} on the second "
-            "look. Certify a file that nobody writes to."
-        )
-    count.errors = int(np.count_nonzero(wrong > excess))
-    # The highest wrong scores and the nearest accepted one decide the threshold as all rows would.
-    decisive = np.append(wrong[wrong >= excess], [nearest] * (count.accepted > 0))
-    is_wrong = np.ones(len(decisive), bool)
-    is_wrong[len(decisive) - (count.accepted > 0) :] = False
-    threshold = midway(ScoredRows(decisive, is_wrong, lowest), most)
-    return count.certificate(alpha, rho, threshold, "monotone", provenance)
+        if self._fixed is None:
+            self._wrong.frombytes(rows.score[rows.wrong].tobytes())
+        else:
+            accept = rows.score >= self._fixed
+            count.accepted += int(np.count_nonzero(accept))
+            count.errors += int(np.count_nonzero(accept & rows.wrong))
 
+    def merge(self, later: ThresholdCounts) -> None:
+        """Take in what was counted of later rows."""
+        self._lowest = max(self._lowest, later._lowest)
+        self._nearest = min(self._nearest, later._nearest)
+        self._wrong.extend(later._wrong)
+        self.count.merge(later.count)
 
-def _check_any(n: int, owner: str) -> None:
-    if n == 0:
-        raise InvalidDataError(f"{owner} needs rows; got 0.")
+    def look_again(self) -> bool:
+        """Find the threshold, with a second look at what lies above the first error too many."""
+        count, wrong = self.count, np.frombuffer(self._wrong)
+        if self._fixed is not None:
+            count.warn_of_labels()
+            return False
+        most = largest_certifiable_errors(count.n, *self._budget)
+        if self._excess is None:
+            count.warn_of_labels()
+            if most < 0:
+                return False
+            every = ScoredRows(wrong, np.ones(len(wrong), bool), self._lowest)
+            excess = first_excess_error(every, most)
+            if excess == self._lowest:
+                count.errors, count.accepted, self._found = len(wrong), count.n, self._lowest
+                return False
+            # The threshold will lie between the excess error and the next higher score, so that
+            # the counts of what is above hold wherever it lies.
+            self._excess = excess
+            return True
+        count.errors = int(np.count_nonzero(wrong > self._excess))
+        # The highest wrong scores and the nearest accepted one decide the threshold as all rows would.
+        some = count.accepted > 0
+        decisive = np.append(wrong[wrong >= self._excess], [self._nearest] * some)
+        is_wrong = np.ones(len(decisive), bool)
+        is_wrong[len(decisive) - some :] = False
+        self._found = midway(ScoredRows(decisive, is_wrong, self._lowest), most)
+        return False
+
+    def certificate(self, provenance: Provenance | None = None) -> Certificate:
+        """Put the counts into a certificate."""
+        kind: Kind = "monotone" if self._fixed is None else "fixed"
+        return self.count.certificate(*self._budget, self._found, kind, provenance)

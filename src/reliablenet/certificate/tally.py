@@ -230,6 +230,31 @@ class Tally:
             cell = (truth % len(self._costs)) * self._costs.shape[1] + predicted
             self._acted += np.bincount(cell[accepted], minlength=len(self._acted))
 
+    def blank(self) -> Tally:
+        """Return a tally of the same populations in which nothing is counted yet."""
+        empty = Tally(self.promise, self.classes)
+        empty._add(self.labels)
+        return empty
+
+    def merge(self, later: Tally) -> None:
+        """Take in what was counted of later rows."""
+        candidates = int(later.sizes.max(initial=0))
+        self._add(later.labels)
+        self._seen |= later._seen
+        code = np.array([self._code[label] for label in later.labels], np.intp)
+        if self.promise.kind == "by_predicted":
+            self.sizes += candidates
+        else:
+            self.sizes[code] += later.sizes
+        self.accepted[code] += later.accepted
+        self.errors[code] += later.errors
+        self._truths += later._truths
+        self._acted += later._acted
+        whose = np.frombuffer(later._whose, np.int32)
+        self._whose.frombytes(np.append(code, -1)[whose].astype(np.int32).tobytes())
+        self._place.extend(later._place)
+        self._spent.extend(later._spent)
+
     @property
     def cost(self) -> float:
         """Sum of the costs of the rows acted on."""

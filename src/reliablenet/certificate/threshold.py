@@ -5,9 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from reliablenet._checks import check_fraction, check_seed, is_real, parameter_error
+from reliablenet._checks import check_fraction, check_seed, parameter_error
 from reliablenet.certificate.groups import draw_places
-from reliablenet.certificate.judgement import first_excess_error, judge, midway, warn_of_labels
+from reliablenet.certificate.judgement import (
+    check_threshold_value,
+    first_excess_error,
+    judge,
+    midway,
+    warn_of_labels,
+)
+from reliablenet.certificate.partitions import any_dask, certify_dask
 from reliablenet.certificate.record import Certificate, Unit
 from reliablenet.certificate.scored import ScoredRows, score_rows
 
@@ -80,14 +87,15 @@ def certify(
     """
     owner = "certify"
     alpha, rho = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
-    rows = score_rows(
-        proba, y, score=score, predicted=predicted, correct=correct, classes=classes, owner=owner
-    )
-    threshold = check_threshold_value(threshold, owner)
-    if rows.lowest == 0.0 and not (0.0 <= threshold <= 1.0 or threshold == math.inf):
-        raise parameter_error(
-            "threshold", owner, "lie in [0, 1], as the score is a probability", threshold
-        )
+    given: dict[str, Any] = {"score": score, "predicted": predicted, "correct": correct}
+    parts = {"proba": proba, "y": y, "groups": groups, **given}
+    if any_dask(parts):
+        at = _check_reachable(threshold, 0.0 if score is None else -math.inf, owner)
+        more = {"classes": classes, "random_state": random_state}
+        found: Certificate = certify_dask(parts, alpha, rho, owner=owner, fixed=at, **more)
+        return found
+    rows = score_rows(proba, y, classes=classes, owner=owner, **given)
+    threshold = _check_reachable(threshold, rows.lowest, owner)
     rows, unit = _drawn(rows, groups, random_state, owner)
     warn_of_labels(rows)
     return judge(rows, alpha, rho, threshold, unit=unit)
@@ -137,19 +145,26 @@ def certified_threshold(
     """
     owner = "certified_threshold"
     alpha, rho = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
-    rows = score_rows(
-        proba, y, score=score, predicted=predicted, correct=correct, classes=classes, owner=owner
-    )
+    given: dict[str, Any] = {"score": score, "predicted": predicted, "correct": correct}
+    parts = {"proba": proba, "y": y, "groups": groups, **given}
+    if any_dask(parts):
+        more = {"classes": classes, "random_state": random_state}
+        found: Certificate = certify_dask(parts, alpha, rho, owner=owner, **more)
+        return found
+    rows = score_rows(proba, y, classes=classes, owner=owner, **given)
     rows, unit = _drawn(rows, groups, random_state, owner)
     warn_of_labels(rows)
     return judge(rows, alpha, rho, unit=unit)
 
 
-def check_threshold_value(threshold: Any, owner: str) -> float:
-    """Return a threshold as a float if scores can be compared with it."""
-    if not is_real(threshold) or math.isnan(threshold):
-        raise parameter_error("threshold", owner, "be a number", threshold)
-    return float(threshold)
+def _check_reachable(threshold: Any, lowest: float, owner: str) -> float:
+    """Return a threshold as a float if some score can reach it and some cannot."""
+    value = check_threshold_value(threshold, owner)
+    if lowest == 0.0 and not (0.0 <= value <= 1.0 or value == math.inf):
+        raise parameter_error(
+            "threshold", owner, "lie in [0, 1], as the score is a probability", value
+        )
+    return value
 
 
 def _drawn(rows: ScoredRows, groups: Any, seed: int, owner: str) -> tuple[ScoredRows, Unit]:

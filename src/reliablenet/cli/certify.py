@@ -28,7 +28,10 @@ def certify(
     ] = "",
     target: Annotated[str, typer.Option(help="Column of DATA with the true label.")] = "",
     predictions: Annotated[
-        str, typer.Option(help="A file with predictions of any model, instead of MODEL and DATA.")
+        str,
+        typer.Option(
+            help="A file, or a folder of Parquet, with predictions of any model, instead of MODEL and DATA."
+        ),
     ] = "",
     label: Annotated[str, typer.Option(help="Column of PREDICTIONS with the true label.")] = "",
     predicted: Annotated[
@@ -81,6 +84,7 @@ def certify(
         ),
     ] = True,
     no_header: options.NoHeader = False,
+    dask: options.Dask = "",
     as_json: options.AsJson = False,
 ) -> None:
     """Certify a fixed model on fresh rows, or the predictions of any model, read in batches.
@@ -93,12 +97,14 @@ def certify(
 
     Example: reliablenet certify --predictions p.parquet --label y --predicted yhat --score conf --by race
 
+    Example: reliablenet certify --predictions folder/ --label y --predicted yhat --score conf --dask tcp://10.0.0.1:8786
+
     Example: reliablenet certify --predictions answers.jsonl --correct exact_match --score entropy --lower-is-better
     """
+    from reliablenet.certificate.merging import in_one
+    from reliablenet.certificate.partitions import certify_partitions
     from reliablenet.certificate.promise_wording import verdict
-    from reliablenet.certificate.rule_plan import plan_rule
-    from reliablenet.certificate.rule_search import certified_rule_batches
-    from reliablenet.certificate.streaming import certified_threshold_batches, certify_batches
+    from reliablenet.cli.cluster import folder_on
     from reliablenet.cli.predictions import Predictions
     from reliablenet.cli.printing import (
         bearing_lines,
@@ -135,7 +141,10 @@ def certify(
             raise typer.BadParameter(
                 f"--lower-is-better is for one threshold; for a promise write minus {score} to the file."
             )
-        with local_file(predictions, header=not no_header) as path:
+        with (
+            local_file(predictions, header=not no_header) as path,
+            folder_on(dask, path) as cluster,
+        ):
             file = Predictions(
                 path,
                 label=label,
@@ -147,19 +156,19 @@ def certify(
                 group=group,
                 by=tuple(options.names(by)),
                 lower_is_better=lower_is_better,
-            ).as_spelled()
+            )
+            file = file.as_spelled().with_known_labels()
             if promised is not None:
                 promised = promises.make_promise(limits[0], promise, file.by, budget, costs, common)
-            found: Certificate | RuleCertificate
-            if promised is not None:
-                plan = plan_rule(promised, file.lowest, 0, classes=file.classes())
-                found = certified_rule_batches(file.read, plan, limits[1])
-            elif threshold is None:
-                found = certified_threshold_batches(file.read, *limits)
-            else:
-                found = certify_batches(file.read(), file.threshold(threshold), *limits)
+            found: Certificate | RuleCertificate = certify_partitions(
+                in_one(file.read) if cluster is None else cluster.run_predictions(file),
+                limits[0] if promised is None else promised,
+                limits[1],
+                fixed=None if threshold is None else file.threshold(threshold),
+                classes=None if promised is None else file.classes(),
+            )
             if breakdown and found.certified:
-                borne = file.breakdown(found)
+                borne = file.breakdown(found) if cluster is None else cluster.breakdown(file, found)
         if promised is None and (correct or lower_is_better):  # else the certificate says it all
             side = "at_most" if lower_is_better else "at_least"
             extra["acts_at"] = {"column": score, side: file.threshold(found.threshold)}
@@ -185,9 +194,9 @@ def certify(
 
         fitted = load_model(model)
         limits = (fitted.alpha if alpha is None else alpha, fitted.rho if rho is None else rho)
-        with local_file(data, header=not no_header) as path:
+        with local_file(data, header=not no_header) as path, folder_on(dask, path) as cluster:
             fresh = FreshRows(fitted, path, target, group)
-            found = fresh.certify(*limits)
+            found = fresh.certify(*limits, None if cluster is None else cluster.run_fresh(fresh))
         borne = fresh.breakdown
         subject = "the model"
     if as_json:

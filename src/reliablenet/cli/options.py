@@ -70,6 +70,13 @@ def output(path: Path | None) -> Path | None:
     return path
 
 
+def output_or_folder(path: Path) -> Path:
+    """Refuse a place where neither a file nor a folder can be written, before the work starts."""
+    found = output(path / "file" if path.is_dir() else path)
+    assert found is not None  # noqa: S101
+    return path
+
+
 def page(path: Path | None) -> Path | None:
     """Refuse a page that cannot be drawn or written, before the work starts."""
     if path is not None and find_spec("jinja2") is None:
@@ -117,8 +124,16 @@ def _plain(value: Any) -> Any:
 Data = Annotated[
     str,
     typer.Argument(
-        help="CSV, TSV, JSON lines, Excel, Parquet or Feather; text also compressed; - for standard input.",
+        help="CSV, TSV, JSON lines, Excel, Parquet or Feather, text also compressed; a folder of Parquet; - for standard input.",
         metavar="DATA",
+    ),
+]
+Dask = Annotated[
+    str,
+    typer.Option(
+        metavar="ADDRESS",
+        help="For a folder of Parquet: work on the Dask cluster whose scheduler has this address, such as "
+        "tcp://10.0.0.1:8786; local starts one here.",
     ),
 ]
 Model = Annotated[Path, typer.Argument(help="A model file, as train writes it.", metavar="MODEL")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -20,7 +20,11 @@ def predict(
     data: options.Data,
     out: Annotated[
         Path,
-        typer.Option(callback=options.output, help="Where decisions go; - for standard output."),
+        typer.Option(
+            callback=options.output_or_folder,
+            help="Where decisions go; - for standard output. For a folder a folder, or one file called "
+            "*.csv.",
+        ),
     ],
     keep: Annotated[
         str,
@@ -39,6 +43,7 @@ def predict(
     ] = False,
     defer_odd: options.DeferOdd = False,
     allow_missing: options.AllowMissing = None,
+    dask: options.Dask = "",
     trusted_keys: options.TrustedKeys = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -51,52 +56,51 @@ def predict(
     and the columns that lower its confidence. They describe the model; no certificate covers them. Each
     deferred row is then scored some three to six times a column.
 
+    DATA may be a folder of Parquet files. Its decisions go to a folder with files of the same names, each
+    of them whole or not there; what a stopped run has finished is not decided again.
+
     Example: reliablenet predict model.rnet new.csv --out decisions.csv
 
     Example: reliablenet predict model.rnet new.csv --keep customer_id --out decisions.csv
     Example: reliablenet predict model.rnet new.csv --explain --out decisions.csv
+
+    Example: reliablenet predict model.rnet new_rows/ --dask tcp://10.0.0.1:8786 --out decisions/
     """
     from contextlib import nullcontext
 
-    import pandas as pd
-
+    from reliablenet._dask import connected
     from reliablenet._files import open_atomically
     from reliablenet.certificate.promise_wording import odd_deferred
     from reliablenet.certificate.wording import percent
+    from reliablenet.cli.deciding import Asked, decide_folder, file_seal, write_csv
     from reliablenet.cli.printing import show_json
-    from reliablenet.cli.rows import DECIDED, EXPLAINED, decide_batches, kept_columns, load_model
+    from reliablenet.cli.rows import DECIDED, EXPLAINED, kept_columns, load_model
     from reliablenet.tables.files import local_file
-    from reliablenet.tables.oddities import Oddities
 
     piped = str(out) == "-"
     if piped and as_json:
         raise typer.BadParameter("--json needs standard output for itself: give --out a file.")
     fitted = load_model(model, trusted_keys)
-    rows = accepted = 0
-    strangers: Counter[Any] = Counter()
-    reasons: Counter[str] = Counter()
-    batches: list[Oddities | None] = []
-    target = nullcontext(sys.stdout.buffer) if piped else open_atomically(out)
-    with local_file(data, header=not no_header) as path, target as file:
-        kept_names = kept_columns(path, keep, (*DECIDED, *EXPLAINED) if explain else DECIDED)
-        for decisions, kept, why in decide_batches(
-            fitted, path, kept_names, defer_odd, allow_missing or (), strangers, explain
-        ):
-            batches.append(decisions.oddities)
-            frame = decisions.to_frame()
-            if defer_odd:
-                frame["odd"] = decisions.odd
-            if explain:
-                reasons.update(why["why"][~decisions.accepted])
-            frame = pd.concat([kept, frame, why], axis=1)
-            frame.to_csv(file, header=rows == 0, index=False, lineterminator="\n")
-            rows += len(decisions)
-            accepted += int(decisions.accepted.sum())
-        file.flush()
-    odd = Oddities.joined(batches)
+    with local_file(data, header=not no_header) as path:
+        kept = kept_columns(path, keep, (*DECIDED, *EXPLAINED) if explain else DECIDED)
+        folder = path.path.is_dir()
+        to_folder = folder and not piped and (out.is_dir() or out.suffix.lower() != ".csv")
+        if out.is_dir() and not folder:
+            raise typer.BadParameter(f"{out} is a folder; name a file.")
+        if dask and not to_folder:
+            raise typer.BadParameter("--dask decides a folder of Parquet into another folder.")
+        asked = Asked(tuple(kept), defer_odd, explain, tuple(allow_missing or ()))
+        if to_folder:
+            with connected(dask) if dask else nullcontext() as client:
+                done = decide_folder(fitted, path.path, out, asked, file_seal(model), client)
+        else:
+            with nullcontext(sys.stdout.buffer) if piped else open_atomically(out) as file:
+                done = write_csv(fitted, path, file, asked)
+                file.flush()
+    rows, accepted, odd, reasons = done.rows, done.accepted, done.oddities, done.why
+    groups = dict(done.without_certificate)
     summary = {"rows": rows, "accepted": accepted, "deferred": rows - accepted, "out": str(out)}
     summary |= {"oddities": odd.to_dict(), "odd_deferred": defer_odd}
-    groups = {"missing" if k is None else str(k): count for k, count in strangers.items()}
     summary["without_certificate"] = groups
     if explain:
         summary["why"] = dict(reasons.most_common())
@@ -105,7 +109,7 @@ def predict(
         return
     if fitted.threshold_ == float("inf"):
         note(f"the model has no certificate and defers every row: {fitted.certificate_.reason}.")
-    elif strangers:
+    elif groups:
         commonest = Counter(groups).most_common(SHOWN)
         counted = ", ".join(f"{name} ({count:,})" for name, count in commonest)
         more = len(groups) - len(commonest)

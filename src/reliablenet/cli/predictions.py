@@ -14,15 +14,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from reliablenet._checks import check_finite
-from reliablenet.certificate.labels import find_places, refuse_other_spelling
+from reliablenet.certificate.labels import LabelsSeen, find_places, refuse_other_spelling
 from reliablenet.certificate.rule_search import accepted_by
 from reliablenet.certificate.scored import ScoredRows, check_proba, proba_rows
 from reliablenet.certificate.wording import threshold_text
 from reliablenet.errors import InvalidDataError
 from reliablenet.metrics.breakdowns import Breakdown, count_cells
-from reliablenet.metrics.cells import MOST_COLUMNS, learn_cuts
+from reliablenet.metrics.cells import MOST_COLUMNS, Cut, learn_cuts
 from reliablenet.tables.columns import listed, spell_columns
-from reliablenet.tables.files import TableFile, column_names, read_batches
+from reliablenet.tables.files import BATCH_ROWS, TableFile, column_names, read_batches
 from reliablenet.tables.target import (
     group_names,
     label_texts,
@@ -33,6 +33,26 @@ from reliablenet.tables.target import (
 
 if TYPE_CHECKING:
     from reliablenet.certificate import Certificate, RuleCertificate
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What the mistakes of a certified rule are counted by.
+
+    Attributes
+    ----------
+    certificate : Certificate or RuleCertificate
+    columns : list of str
+        Beside labels and scores.
+    cuts : dict from str to Cut
+        How each column is cut into cells.
+    classes : list, optional
+    """
+
+    certificate: Certificate | RuleCertificate
+    columns: list[str]
+    cuts: dict[str, Cut]
+    classes: list[Any] | None
 
 
 @dataclass(frozen=True)
@@ -58,6 +78,8 @@ class Predictions:
         Columns whose values make the groups of a promise.
     lower_is_better : bool
         Whether a low score means a sure answer. Rows then have it with its sign turned.
+    known : frozenset of str
+        True labels that are known to come, where this is only a part of the rows.
     """
 
     path: Path | TableFile
@@ -70,6 +92,7 @@ class Predictions:
     group: str = ""
     by: tuple[str, ...] = ()
     lower_is_better: bool = False
+    known: frozenset[str] = frozenset()
 
     def as_spelled(self) -> Predictions:
         """Return the same with the columns as the file spells them."""
@@ -94,38 +117,71 @@ class Predictions:
         side = "or less" if self.lower_is_better else "or more"
         return f"{self.score} {threshold_text(self.threshold(threshold))} {side}"
 
-    def read(self) -> Iterator[ScoredRows]:
-        """Yield scores and verdicts, batch by batch, anew whenever it is called."""
-        for _, rows in self._rows():
+    def read(self, seen: LabelsSeen | None = None) -> Iterator[ScoredRows]:
+        """Yield scores and verdicts, batch by batch, anew whenever it is called.
+
+        Where ``seen`` is given, this is a part of the rows; their labels are written down there.
+        """
+        labels = LabelsSeen() if seen is None else seen
+        for _, rows in self._rows(labels):
             yield rows
+        if seen is None:
+            self.check_labels(labels)
+
+    def check_labels(self, labels: LabelsSeen) -> None:
+        """Raise if a slip in spelling would be a class."""
+        # without probabilities, labels of both kinds may be two classes
+        said = labels.said if self.proba else labels.said - labels.true
+        refuse_other_spelling(labels.true - labels.said, said, "certify", self.label)
 
     def breakdown(self, certificate: Certificate | RuleCertificate) -> Breakdown | None:
-        """Count who bears the mistakes of a certified rule: by label and by every other column of the file.
+        """Count who bears the mistakes of a certified rule: by label and by every other column of the file."""
+        cells = self.cells(certificate)
+        return None if cells is None else self.count_cells(cells)
 
-        The first batch says how columns are cut. None where one row of each group counts, or too many
-        columns are there.
+    def cells(self, certificate: Certificate | RuleCertificate) -> Cells | None:
+        """Return what mistakes are counted by; the first rows say how columns are cut.
+
+        None where one row of each group counts, or too many columns are there.
         """
         used = {self.label, self.predicted, self.score, self.correct, *self.proba}
         others = [name for name in column_names(self.path) if name not in used]
         if self.group or len(others) > MOST_COLUMNS:
             return None
-        classes, cuts = self.classes(), None
+        frame, wrong = self._first_rows(others)
+        cuts = {
+            name: cut
+            for name, cut in learn_cuts(frame[others]).items()
+            if not _is_verdict(cut.places(frame[name]), wrong)
+        }
+        return Cells(certificate, others, cuts, self.classes())
+
+    def _first_rows(self, columns: list[str]) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
+        """Return some columns and the verdicts of the first rows, in however many files they are."""
+        frames, verdicts, rows = [], [], 0
+        for frame, batch in self._rows(LabelsSeen(), columns):
+            frames.append(frame[columns])
+            verdicts.append(batch.wrong)
+            rows += batch.n
+            if rows >= BATCH_ROWS:
+                break
+        return pd.concat(frames)[:BATCH_ROWS], np.concatenate(verdicts)[:BATCH_ROWS]
+
+    def count_cells(self, cells: Cells) -> Breakdown | None:
+        """Count mistakes; None if there are no rows."""
         found: Breakdown | None = None
-        for frame, rows in self._rows(others):
-            if cuts is None:
-                cuts = {
-                    name: cut
-                    for name, cut in learn_cuts(frame[others]).items()
-                    if not _is_verdict(cut.places(frame[name]), rows.wrong)
-                }
-            accepted = accepted_by(certificate, rows)
-            part = count_cells(rows, accepted, frame[others], cuts, classes=classes)
+        for frame, rows in self._rows(LabelsSeen(), cells.columns):
+            accepted = accepted_by(cells.certificate, rows)
+            table = frame[cells.columns]
+            part = count_cells(rows, accepted, table, cells.cuts, classes=cells.classes)
             found = part if found is None else found + part
         return found
 
-    def _rows(self, also: Sequence[str] = ()) -> Iterator[tuple[pd.DataFrame, ScoredRows]]:
+    def _rows(
+        self, seen: LabelsSeen, also: Sequence[str] = ()
+    ) -> Iterator[tuple[pd.DataFrame, ScoredRows]]:
         """Yield batches of the file, with those columns as well, and what they say."""
-        for frame, rows in self._answered(also) if self.correct else self._predicted(also):
+        for frame, rows in self._answered(also) if self.correct else self._predicted(seen, also):
             more: dict[str, Any] = {}
             if self.group:
                 more["group"] = group_names(frame[self.group], self.group)
@@ -135,14 +191,20 @@ class Predictions:
 
     def classes(self) -> list[Any] | None:
         """Return the labels of the probability columns, in their order; None if there are none."""
-        if not self.proba:
-            return None
-        seen: set[str] = set()
+        known = self.with_known_labels().known
+        return self._classes(set(known)).tolist() if known else None
+
+    def with_known_labels(self) -> Predictions:
+        """Return the same with the labels that tell what the probability columns stand for."""
+        if not self.proba or self.known:
+            return self
+        seen, rows = set[str](), 0
         for frame in self._frames([self.label], {self.label}):
             seen.update(true_labels(frame[self.label], self.label).tolist())
-            if len(self.proba) > 1 or len(seen) > 1:
+            rows += len(frame)
+            if len(seen) > 1 if len(self.proba) == 1 else rows >= BATCH_ROWS:
                 break
-        return self._classes(seen).tolist() if seen else None
+        return replace(self, known=frozenset(seen))
 
     def _classes(self, labels: set[str]) -> NDArray[Any]:
         """Return the labels of the probability columns; of a single one, the other label and its own."""
@@ -169,10 +231,12 @@ class Predictions:
             right = verdicts(frame[self.correct], self.correct)
             yield frame, ScoredRows(self._scores(frame), ~right, -math.inf)
 
-    def _predicted(self, also: Sequence[str]) -> Iterator[tuple[pd.DataFrame, ScoredRows]]:
+    def _predicted(
+        self, seen: LabelsSeen, also: Sequence[str]
+    ) -> Iterator[tuple[pd.DataFrame, ScoredRows]]:
         answers = list(self.proba) or [self.predicted, self.score]
         classes: NDArray[Any] | None = None
-        true, said = set[str](), set[str]()  # in the end, lest a slip in spelling be a class
+        seen.true |= self.known
         texts = {self.label, self.predicted, self.group, *self.by}
         for frame in self._frames([self.label, *answers, *also], texts):
             labels = true_labels(frame[self.label], self.label)
@@ -185,17 +249,17 @@ class Predictions:
                     truth=labels,
                     predicted=predicted,
                 )
-                said.update(predicted.tolist())
+                seen.said.update(predicted.tolist())
             else:
                 table = self._probabilities(frame)
-                if classes is None or len(self.proba) == 1:  # the other label may come later
-                    classes = self._classes(true.union(labels.tolist()))
-                    said = set(classes.tolist())
+                if len(self.proba) == 1:  # the other label may come later
+                    classes = self._classes(seen.true.union(labels.tolist()))
+                elif classes is None:
+                    classes = self._classes(set(self.known) or set(labels.tolist()))
+                seen.said = set(classes.tolist())
                 rows = proba_rows(check_proba(table, "certify"), find_places(labels, classes))
-            true.update(labels.tolist())
+            seen.true.update(labels.tolist())
             yield frame, rows
-        known = said if self.proba else said - true  # labels of both kinds may be two classes
-        refuse_other_spelling(true - said, known, "certify", self.label)
 
     def _frames(self, columns: list[str], texts: set[str]) -> Iterator[pd.DataFrame]:
         wanted = list(dict.fromkeys([*columns, *filter(None, [self.group]), *self.by]))

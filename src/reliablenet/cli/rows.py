@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -14,10 +15,9 @@ from numpy.typing import NDArray
 
 from reliablenet.certificate import Certificate, Provenance, RuleCertificate
 from reliablenet.certificate.labels import find_places, refuse_other_spelling
-from reliablenet.certificate.rule_plan import plan_rule
-from reliablenet.certificate.rule_search import certify_rule_batches
+from reliablenet.certificate.merging import Run, in_one
+from reliablenet.certificate.partitions import certify_partitions
 from reliablenet.certificate.scored import ScoredRows, join_rows
-from reliablenet.certificate.streaming import certify_batches
 from reliablenet.cli import options
 from reliablenet.errors import DataFileError, InvalidDataError
 from reliablenet.methods.layers import find_encoder
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 DECIDED = ("label", "value", "confidence", "accepted", "odd")  # what is written of each row
 EXPLAINED = ("threshold", "lacking", "why", "lowered_by")  # and of why it was deferred
-Found = TypeVar("Found", Certificate, RuleCertificate)
 
 
 def load_model(path: Path, trusted_keys: Sequence[Path] | None = None) -> Any:
@@ -222,22 +221,43 @@ class FreshRows:
         self._strangers.update(texts[places < 0].tolist())
         return places
 
-    def certify(self, alpha: float, rho: float) -> Certificate | RuleCertificate:
-        """Return what these rows prove of the model's rule."""
-        model = self.model
-        if model.promise is None:
-            return self.finish(certify_batches(self.read(), model.threshold_, alpha, rho))
-        plan = plan_rule(model.promise, 0.0, 0, None, getattr(model, "classes_", None))
-        return self.finish(certify_rule_batches(self.read(), model.rule_, plan, rho))
+    def counted(self) -> FreshRows:
+        """Return what was seen of the rows beside their scores: enough to be merged."""
+        seen = copy(self)
+        seen.model, seen._watch, seen._hashes = None, self._watch.without_seen(), []
+        return seen
 
-    def finish(self, certificate: Found) -> Found:
+    def merge(self, later: FreshRows) -> None:
+        """Take in what was seen of later rows."""
+        self._watch.merge(later._watch)
+        self._strangers |= later._strangers
+        if self.breakdown is None:
+            self.breakdown = later.breakdown
+        elif later.breakdown is not None:
+            self.breakdown = self.breakdown + later.breakdown
+
+    def certify(
+        self, alpha: float, rho: float, run: Run[Any] | None = None
+    ) -> Certificate | RuleCertificate:
+        """Return what these rows prove of the model's rule; ``run`` looks at them elsewhere."""
+        model = self.model
+        promised = model.promise is not None
+        found = certify_partitions(
+            in_one(self.read) if run is None else run,
+            model.promise if promised else alpha,
+            rho,
+            fixed=model.rule_ if promised else model.threshold_,
+        )
+        return self.finish(found)
+
+    def finish(self, certificate: Certificate | RuleCertificate) -> Certificate | RuleCertificate:
         """Raise if the rows were no fresh ones; add to the certificate what is known of them."""
         self.check(certificate.unknown == certificate.n)
         copies = 0 if self.group else self._watch.warn_of_copies()
         made = certificate.provenance or Provenance()
         known = replace(made, rows=self._watch.fingerprint(), copies=copies)
-        whole: Found = replace(self.model._target.describe(certificate), provenance=known)
-        return whole
+        described: Certificate | RuleCertificate = self.model._target.describe(certificate)
+        return replace(described, provenance=known)
 
     def check(self, none_known: bool) -> None:
         """Raise if the rows were no fresh ones, or their labels are not those of the model."""

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from reliablenet.errors import (
+    ClusterWarning,
     ColumnWarning,
     ConstraintWarning,
     DataFileError,
@@ -27,6 +28,7 @@ from reliablenet.errors import (
 
 OUR_BUG, USAGE, REFUSED, ALARM, NO_DATA = 1, 2, 3, 4, 5
 NOTES: tuple[type[Warning], ...] = (
+    ClusterWarning,
     ColumnWarning,
     ConstraintWarning,
     FoldWarning,

@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from reliablenet._checks import check_fraction, check_seed, parameter_error
+from reliablenet._dask import is_dask
 from reliablenet._warn import warn_user
 from reliablenet.certificate import Certificate, Promise, Rule, RuleCertificate
 from reliablenet.certificate.scored import ScoredRows, proba_rows, top_entries
 from reliablenet.errors import OddInputWarning
+from reliablenet.methods.dask_frames import certify_dask, decide_dask
 from reliablenet.methods.held_out import Evidence, HeldOut
 from reliablenet.methods.inputs import check_labels
 from reliablenet.methods.layers import find_encoder
@@ -171,6 +173,7 @@ class DecidingMixin(ABC):
         Parameters
         ----------
         X : array or data frame of shape (n, d)
+            Of a Dask data frame the decisions are one too, to be computed with it.
         by : array-like of shape (n,), or mapping or data frame of columns, optional
             Group of each row, where the rule depends on it; by default the column of X. Groups that
             were not certified, or are missing, are deferred.
@@ -187,6 +190,8 @@ class DecidingMixin(ABC):
         -------
         Decisions, or NumberDecisions of an estimator of numbers
         """
+        if is_dask(X):
+            return decide_dask(self, X, by, defer_odd=defer_odd, allow_missing=allow_missing)
         outputs, oddities = self._watched_outputs(X, allow_missing)
         score = outputs.acceptance()
         answers = self._target.answers(self, outputs)
@@ -236,8 +241,8 @@ class DecidingMixin(ABC):
         Parameters
         ----------
         X, y
-            Fresh rows from the source that the rule will meet. A label that is none of ``classes_``
-            counts as wrong.
+            Fresh rows from the source that the rule will meet, also as columns of a Dask data frame. A
+            label that is none of ``classes_`` counts as wrong.
         alpha, rho : float, optional
             By default those of the estimator. A model with a promise has its budgets there.
         groups : array-like of shape (n,), optional
@@ -263,6 +268,8 @@ class DecidingMixin(ABC):
                 "alpha", owner, "be None: the promise of the model has its budgets", alpha
             )
         check_is_fitted(self)
+        if is_dask(X):
+            return certify_dask(self, X, y, budget, groups=groups, by=by, seed=seed)
         hashes = model_hashes(self, self._check_rows(X, reset=False))
         if hashes is not None and self.seen_ is not None:
             self.seen_.check(hashes)

@@ -12,6 +12,7 @@ from safetensors.numpy import load as load_arrays, save as save_arrays
 
 from reliablenet._checks import check_finite, check_threshold, parameter_error
 from reliablenet.certificate import Certificate, Promise, RuleCertificate
+from reliablenet.certificate.labels import LabelsSeen
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.errors import InvalidDataError
 from reliablenet.methods.held_out import check_counts, pack_groups, take_groups
@@ -213,7 +214,9 @@ class Numbers(Target):
         """Return the numbers as float64."""
         return _as_numbers(y, owner)
 
-    def encode_fresh(self, model: Any, y: NDArray[Any], owner: str) -> Values:
+    def encode_fresh(
+        self, model: Any, y: NDArray[Any], owner: str, seen: LabelsSeen | None = None
+    ) -> Values:
         """Return the numbers as float64."""
         return _as_numbers(y, owner)
 

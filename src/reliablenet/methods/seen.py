@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -192,10 +193,40 @@ class RowWatch:
         kept = hashes <= self._limit
         self._hashes = np.concatenate([self._hashes, hashes[kept]])
         self._labels = np.concatenate([self._labels, labels[kept]])
+        self._keep_smallest()
+
+    def _keep_smallest(self) -> None:
         while len(self._hashes) > MOST_WATCHED:
             self._limit >>= np.uint64(1)
             kept = self._hashes <= self._limit
             self._hashes, self._labels = self._hashes[kept], self._labels[kept]
+
+    def without_seen(self) -> RowWatch:
+        """Return what was counted, without the rows that it was compared with: enough to be merged."""
+        counted = copy(self)
+        counted._seen = None
+        return counted
+
+    def merge(self, later: RowWatch) -> None:
+        """Take in what was counted of later rows."""
+        if self._matches == 0:
+            self._first = self._n + later._first
+        self._n, self._matches = self._n + later._n, self._matches + later._matches
+        if self._mark is not None and later._mark is not None:
+            self._mark.merge(later._mark)
+        else:
+            self._mark = None
+        self._limit = min(self._limit, later._limit)
+        hashes = np.concatenate([self._hashes, later._hashes])
+        kept = hashes <= self._limit
+        self._hashes = hashes[kept]
+        self._labels = np.concatenate([self._labels, later._labels])[kept]
+        self._keep_smallest()
+
+    @property
+    def hashes(self) -> Hashes | None:
+        """Hashes of the rows, the smallest where there are many; None if some cannot be compared."""
+        return None if self._mark is None else self._hashes
 
     def refuse_seen(self) -> None:
         """Raise if too many rows were seen by the model."""

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from reliablenet._checks import check_threshold
 from reliablenet._warn import warn_user
 from reliablenet.certificate import Certificate, RuleCertificate
-from reliablenet.certificate.labels import class_indices, known_indices
+from reliablenet.certificate.labels import LabelsSeen, class_indices, known_indices
 from reliablenet.certificate.scored import ScoredRows, top_entries
 from reliablenet.errors import FoldWarning, InvalidDataError
 from reliablenet.methods.decisions import Decisions, Outputs
@@ -39,8 +39,13 @@ class Target(ABC):
         """Return `y` as folds hold it, or raise where the model cannot learn from it."""
 
     @abstractmethod
-    def encode_fresh(self, model: Any, y: NDArray[Any], owner: str) -> NDArray[Any]:
-        """Return the truth of rows to certify or to measure on, as folds hold it."""
+    def encode_fresh(
+        self, model: Any, y: NDArray[Any], owner: str, seen: LabelsSeen | None = None
+    ) -> NDArray[Any]:
+        """Return the truth of rows to certify or to measure on, as folds hold it.
+
+        Where ``seen`` is given, other rows will come; it then checks what only all labels can tell.
+        """
 
     @abstractmethod
     def decode(self, model: Any, y: NDArray[Any]) -> NDArray[Any]:
@@ -109,9 +114,11 @@ class Labels(Target):
         """Return the place of each label among the classes."""
         return class_indices(y, model.classes_, owner)
 
-    def encode_fresh(self, model: Any, y: NDArray[Any], owner: str) -> NDArray[np.intp]:
+    def encode_fresh(
+        self, model: Any, y: NDArray[Any], owner: str, seen: LabelsSeen | None = None
+    ) -> NDArray[np.intp]:
         """Return the place of each label, -1 for a class that the model does not know."""
-        return known_indices(y, model.classes_, owner)
+        return known_indices(y, model.classes_, owner, seen=seen)
 
     def decode(self, model: Any, y: NDArray[Any]) -> NDArray[Any]:
         """Return the labels."""

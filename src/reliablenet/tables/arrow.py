@@ -25,12 +25,15 @@ class ArrowTable:
     ----------
     names : list of str
         Its columns, but for an index of pandas.
+    rows : int
+        How many it has, if it is Parquet, which says so.
     """
 
     def __init__(self, file: Any, name: str) -> None:
         self._file, self._name = file, name
         schema = file.schema_arrow if hasattr(file, "schema_arrow") else file.schema
         self.names = [name for name in schema.names if not INDEX_COLUMN.fullmatch(name)]
+        self.rows = file.metadata.num_rows if hasattr(file, "metadata") else -1
 
     def frames(
         self, columns: Sequence[str] | None, rows: int | None, text: Collection[str] = ()

@@ -1,4 +1,4 @@
-"""Tables from files: CSV in its many forms, JSON lines, Excel, Parquet or Feather, whole or in batches."""
+"""Tables from files: CSV in its many forms, JSON lines, Excel, Parquet or Feather, or a folder of Parquet."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import pandas as pd
 from reliablenet.errors import InvalidDataError
 from reliablenet.tables.arrow import is_arrow, opened_arrow
 from reliablenet.tables.columns import check_columns
+from reliablenet.tables.folder import folder_frames, folder_names
 from reliablenet.tables.json_lines import json_frames, json_names, looks_like_json
 from reliablenet.tables.text import Records, opened_text
 from reliablenet.tables.workbook import is_workbook, opened_workbook
@@ -27,7 +28,7 @@ MISSING = ["?", ".", "-", "--", "Null", "NAN", "Nan", "NaT"]  # beside those tha
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file that holds a table.
+    """A file that holds a table, or a folder of Parquet.
 
     Attributes
     ----------
@@ -68,7 +69,7 @@ def read_table(path: str | Path | TableFile, *, text: Collection[str] = ()) -> p
     Parameters
     ----------
     path : str, Path or TableFile
-        CSV, TSV, JSON lines, Excel (.xlsx), Parquet or Feather.
+        CSV, TSV, JSON lines, Excel (.xlsx), Parquet or Feather, or a folder of Parquet files.
     text : collection of str
         Columns to leave as they are written, where pandas would see numbers.
 
@@ -90,10 +91,10 @@ def read_table(path: str | Path | TableFile, *, text: Collection[str] = ()) -> p
     1   NaN  1.25
     """
     file = _as_file(path)
-    frame = next(_frames(file, None, None, text), None)
-    if frame is None or not len(frame):
+    frames = list(_frames(file, None, None, text))  # one, but of a folder
+    if not any(map(len, frames)):
         raise InvalidDataError(f"{file.name} has a header and no rows.")
-    return frame
+    return frames[0] if len(frames) == 1 else pd.concat(frames)
 
 
 def read_batches(
@@ -137,6 +138,9 @@ def read_batches(
 def column_names(path: str | Path | TableFile) -> list[str]:
     """Return the names of a table's columns; no row is read."""
     file = _as_file(path)
+    if file.path.is_dir():
+        _check_header(file)
+        return folder_names(file.path)
     if is_arrow(file.path):
         _check_header(file)
         with opened_arrow(file.path) as table:
@@ -164,7 +168,11 @@ def _check_header(file: TableFile) -> None:
 def _frames(
     file: TableFile, columns: Sequence[str] | None, rows: int | None, text: Collection[str]
 ) -> Iterator[pd.DataFrame]:
-    """Yield batches, or the whole table if ``rows`` is None."""
+    """Yield batches, or the whole table if ``rows`` is None; of a folder, each file whole."""
+    if file.path.is_dir():
+        _check_header(file)
+        yield from folder_frames(file.path, columns, rows, text)
+        return
     if is_arrow(file.path):
         _check_header(file)
         with opened_arrow(file.path) as table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -80,17 +80,11 @@ class Oddities:
         return bool(self.found)
 
     def __str__(self) -> str:
-        count = int(self.odd.sum())
-        rows, verb = "row" if len(self) == 1 else "rows", "is" if count == 1 else "are"
-        lines = [
-            f"{count:,} of {len(self):,} {rows} {verb} odd, measured by the rows that the model was trained on:"
-        ]
-        ordered = sorted(self.found, key=lambda one: (one.what in OF_ROWS, -one.rows))
-        lines += [f"  {one.column}: {one.detail}" for one in ordered[:SHOWN]]
-        if len(ordered) > SHOWN:
-            more = len({one.column for one in ordered[SHOWN:]})
-            lines.append(f"  and something in {more} more column{'s' * (more > 1)}")
-        return "\n".join(lines)
+        return str(self.counted())
+
+    def counted(self) -> OddCounts:
+        """Return the same without telling which rows are odd."""
+        return OddCounts(len(self), int(self.odd.sum()), self.found, self.profiled)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Oddities):
@@ -125,21 +119,68 @@ class Oddities:
 
     def to_dict(self) -> dict[str, Any]:
         """Return counts and columns as JSON can hold them."""
-        found = [vars(one) for one in self.found]
-        return {
-            "profiled": self.profiled,
-            "rows": len(self),
-            "odd": int(self.odd.sum()),
-            "found": found,
-        }
+        return self.counted().to_dict()
 
     @classmethod
     def joined(cls, batches: Iterable[Oddities | None]) -> Oddities:
         """Return what is odd in several batches, a line for each column and kind."""
         parts = [part for part in batches if part is not None]
+        odd = np.concatenate([part.odd for part in parts]) if parts else np.zeros(0, bool)
+        whole = OddCounts.joined(part.counted() for part in parts)
+        return cls(odd, whole.found, whole.profiled)
+
+
+@dataclass(frozen=True)
+class OddCounts:
+    """How much is odd in rows of any number.
+
+    Attributes
+    ----------
+    rows, odd : int
+        Rows looked at, and odd ones.
+    found : tuple of Oddity
+    profiled : bool
+        As of `Oddities`.
+    """
+
+    rows: int = 0
+    odd: int = 0
+    found: tuple[Oddity, ...] = ()
+    profiled: bool = True
+
+    def __bool__(self) -> bool:
+        return bool(self.found)
+
+    def __str__(self) -> str:
+        rows, verb = "row" if self.rows == 1 else "rows", "is" if self.odd == 1 else "are"
+        lines = [
+            f"{self.odd:,} of {self.rows:,} {rows} {verb} odd, measured by the rows that the model was trained on:"
+        ]
+        ordered = sorted(self.found, key=lambda one: (one.what in OF_ROWS, -one.rows))
+        lines += [f"  {one.column}: {one.detail}" for one in ordered[:SHOWN]]
+        if len(ordered) > SHOWN:
+            more = len({one.column for one in ordered[SHOWN:]})
+            lines.append(f"  and something in {more} more column{'s' * (more > 1)}")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return counts and columns as JSON can hold them."""
+        found = [vars(one) for one in self.found]
+        return {"profiled": self.profiled, "rows": self.rows, "odd": self.odd, "found": found}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> OddCounts:
+        """Read what `to_dict` returned."""
+        found = tuple(Oddity(**one) for one in values["found"])
+        return cls(values["rows"], values["odd"], found, values["profiled"])
+
+    @classmethod
+    def joined(cls, parts: Iterable[OddCounts]) -> OddCounts:
+        """Return what is odd in several parts, a line for each column and kind."""
+        every = list(parts)
         first: dict[tuple[Any, Any], Oddity] = {}
         rows: dict[tuple[Any, Any], int] = {}
-        for one in (one for part in parts for one in part.found):
+        for one in (one for part in every for one in part.found):
             key = (one.column, one.what)
             first.setdefault(key, one)
             rows[key] = rows.get(key, 0) + one.rows
@@ -147,8 +188,8 @@ class Oddities:
             Oddity(one.column, one.what, rows[key], _recount(one, rows[key]))
             for key, one in first.items()
         )
-        odd = np.concatenate([part.odd for part in parts]) if parts else np.zeros(0, bool)
-        return cls(odd, found, all(part.profiled for part in parts))
+        counts = (sum(part.rows for part in every), sum(part.odd for part in every))
+        return cls(*counts, found, all(part.profiled for part in every))
 
 
 def some_values(count: int) -> str:
