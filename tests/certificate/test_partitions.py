@@ -86,6 +86,21 @@ def test_every_promise_is_that_of_one_machine(name, seed, learned) -> None:
     check_same(again, judge_fixed_rule(rows, found.rule, promise, 0.1))
 
 
+@pytest.mark.parametrize("kind", [Promise.by_predicted, Promise.by_class])
+def test_a_label_that_one_partition_alone_predicts_is_known_to_the_rule(kind) -> None:
+    rng = np.random.default_rng(0)
+    score, predicted = rng.uniform(0.3, 1.0, 400), rng.choice(["maybe", "no", "yes"], 400)
+    truth = np.where(rng.uniform(size=400) < score, predicted, "no")
+    order = np.argsort(predicted, kind="stable")
+    score, predicted, truth = score[order], predicted[order], truth[order]
+    promise, given = kind({"yes": 0.3}), {"score": score, "predicted": predicted}
+    expected = certified_rule(None, truth, promise, 0.1, **given)
+    rows = score_rows(None, truth, owner="test", **given)
+    ends = [0, *np.flatnonzero(predicted[1:] != predicted[:-1]) + 1, 400]
+    parts = [rows.take(slice(a, b)) for a, b in pairwise(ends)]
+    check_same(certify_partitions(spread(parts, 1), promise, 0.1), expected)
+
+
 @settings(max_examples=40, deadline=None)
 @given(seed=SEEDS, fixed=st.booleans(), grouped=st.booleans())
 def test_one_threshold_is_that_of_one_machine(seed, fixed, grouped) -> None:
