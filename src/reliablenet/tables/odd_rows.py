@@ -97,7 +97,7 @@ def with_codes(profile: InputProfile | None, X: Any) -> Any:
     if profile is None or not isinstance(X, pd.DataFrame) or len(X) < MANY:
         return X
     coded: dict[Any, Any] = {}
-    kinds = dict(zip(X.columns.tolist(), X.dtypes.tolist(), strict=True))
+    kinds: dict[Any, Any] = dict(zip(X.columns.tolist(), X.dtypes.tolist(), strict=True))
     for column in profile.columns:
         kind = kinds.get(column.name) if column.kind == "category" else None
         if kind is not None and not isinstance(kind, pd.CategoricalDtype):
