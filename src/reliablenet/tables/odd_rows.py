@@ -67,18 +67,25 @@ def find_oddities(profile: InputProfile | None, X: Any, rows: int | None = None)
         numbers = profile.numbers
         if numbers is not None and numbers.places[-1] < matrix.shape[1]:
             return _Search(n).look_at_matrix(profile.columns, numbers, matrix).result()
+    columns = profile.columns if n != 1 else _not_usual(profile.columns, X)
+    if not columns:
+        return Oddities(nothing)
     table = profile.table(X)
     if table is None:
         return Oddities(nothing, profiled=False)
     search = _Search(n)
-    for column in profile.columns if n != 1 else _not_usual(profile.columns, table):
+    for column in columns:
         search.look_at(column, table[column.name])
     return search.result()
 
 
-def _not_usual(columns: Sequence[ColumnProfile], table: pd.DataFrame) -> list[ColumnProfile]:
+def _not_usual(columns: Sequence[ColumnProfile], X: Any) -> Sequence[ColumnProfile]:
     """Return the columns in which a single row must be looked at: most rows have none, and are done."""
-    row: dict[Any, Any] = dict(zip(table.columns.tolist(), table.iloc[0].to_numpy(), strict=True))
+    if not isinstance(X, pd.DataFrame):
+        return columns
+    row: dict[Any, Any] = dict(zip(X.columns.tolist(), X.iloc[0].to_numpy(), strict=True))
+    if not all(column.name in row for column in columns):  # taken by position, if at all
+        return columns
     return [column for column in columns if not _is_usual(column, row[column.name])]
 
 
