@@ -214,7 +214,7 @@ def test_one_odd_number_is_found_wherever_it_stands(place, value):
 def test_one_row_is_taken_by_name_or_by_position_as_many_are(names):
     """Of a frame that lacks a name, all columns go by position; with all names, in any order, by name."""
     random = np.random.default_rng(0)
-    profile = describe_rows(random.normal(size=(500, 3)) + [0.0, 100.0, -100.0])
+    profile = describe_rows(random.normal([0.0, 100.0, -100.0], 1.0, (500, 3)))
     row = pd.DataFrame([[0.0, 100.0, -100.0]], columns=names)
     one, two = find_oddities(profile, row), find_oddities(profile, pd.concat([row, row]))
     assert one.odd[0] == two.odd[0] == (names == [1, 2, 0])
