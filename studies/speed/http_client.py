@@ -15,39 +15,65 @@ from typing import Any
 import numpy as np
 import orjson
 
+AHEAD = 8  # requests that a client sends before it reads their answers
 
-async def _client(host: str, port: int, request: bytes, end: float, seconds: list[float]) -> None:
+
+async def _answer(reader: asyncio.StreamReader) -> None:
+    head = await reader.readuntil(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200"), head
+    length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+    await reader.readexactly(length)
+
+
+async def _ask_until(host: str, port: int, request: bytes, end: float) -> list[float]:
+    """Ask again and again until the end; return how long each answer took."""
     reader, writer = await asyncio.open_connection(host, port)
+    seconds: list[float] = []
     try:
         while time.perf_counter() < end:
             begun = time.perf_counter()
             writer.write(request)
-            head = await reader.readuntil(b"\r\n\r\n")
-            assert head.startswith(b"HTTP/1.1 200"), head
-            length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
-            await reader.readexactly(length)
+            await _answer(reader)
             seconds.append(time.perf_counter() - begun)
+    finally:
+        writer.close()
+    return seconds
+
+
+async def _ask_often(host: str, port: int, request: bytes, count: int) -> None:
+    """Ask so many times, with some requests always on their way."""
+    reader, writer = await asyncio.open_connection(host, port)
+    try:
+        for start in range(0, count, AHEAD):
+            together = min(AHEAD, count - start)
+            writer.write(request * together)
+            for _ in range(together):
+                await _answer(reader)
     finally:
         writer.close()
 
 
-async def _load(url: str, path: str, body: bytes, clients: int, duration: float) -> list[float]:
+def _request(url: str, path: str, body: Any) -> tuple[str, int, bytes]:
+    """Return host, port and what is sent to them."""
+    content = orjson.dumps(body)
     host, port = url.removeprefix("http://").split(":")
     head = (
         f"POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n"
-        f"Content-Length: {len(body)}\r\n\r\n"
+        f"Content-Length: {len(content)}\r\n\r\n"
     )
-    seconds: list[float] = []
-    end = time.perf_counter() + duration
-    request = head.encode() + body
-    await asyncio.gather(*(_client(host, int(port), request, end, seconds) for _ in range(clients)))
-    return seconds
+    return host, int(port), head.encode() + content
 
 
 def load(url: str, path: str, body: Any, clients: int, duration: float) -> dict[str, float]:
     """Return requests a second, and the median and 99 % of their times in milliseconds."""
+    request = _request(url, path, body)
+
+    async def ask() -> list[list[float]]:
+        end = time.perf_counter() + duration
+        return await asyncio.gather(*(_ask_until(*request, end) for _ in range(clients)))
+
     begun = time.perf_counter()
-    seconds = asyncio.run(_load(url, path, orjson.dumps(body), clients, duration))
+    seconds = [one for client in asyncio.run(ask()) for one in client]
     spent = time.perf_counter() - begun
     middle, high = np.quantile(seconds, [0.5, 0.99])
     return {
@@ -56,6 +82,16 @@ def load(url: str, path: str, body: Any, clients: int, duration: float) -> dict[
         "p99_ms": 1e3 * float(high),
         "requests": len(seconds),
     }
+
+
+def send(url: str, path: str, body: Any, clients: int, count: int) -> None:
+    """Send so many requests, each client the same number, as fast as the server answers."""
+    request = _request(url, path, body)
+
+    async def ask() -> None:
+        await asyncio.gather(*(_ask_often(*request, count // clients) for _ in range(clients)))
+
+    asyncio.run(ask())
 
 
 @contextmanager

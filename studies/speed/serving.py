@@ -9,6 +9,7 @@ import os
 import tempfile
 import time
 from functools import partial
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,14 @@ import requests
 
 import reliablenet as rn
 from studies.runner import Block, Record, Study
-from studies.speed.http_client import load, processor_seconds, resident, server
+from studies.speed.http_client import load, processor_seconds, resident, send, server
 
 ROUNDS, SECONDS = 3, 3.0
-BATCH_ROUNDS = 9
+BATCH_ROUNDS, BATCH_SECONDS = 25, 1.0
 BATCH = 1_000
-MEMORY_REQUESTS = 100_000
+CLIENTS = 64
+NETWORK = {"members": ("network",)}  # beside a route that has nothing else
+MEMORY_REQUESTS, MEMORY_LOOKS = 1_000_000, 20
 
 
 def make_rows(n: int, seed: int) -> tuple[pd.DataFrame, Any]:
@@ -36,19 +39,25 @@ def make_rows(n: int, seed: int) -> tuple[pd.DataFrame, Any]:
     return table, np.where(risk > 0, "yes", "no")
 
 
-def fitted(folder: Path) -> Any:
-    """Return the default network of the library, without trees beside it, saved."""
-    model = rn.ReliableClassifier(alpha=0.05, members=("network",), random_state=0)
+def fitted(folder: Path, **settings: Any) -> Any:
+    """Return a model of the library with its defaults, but for these settings, saved."""
+    model = rn.ReliableClassifier(alpha=0.05, random_state=0, **settings)
     model.fit(*make_rows(3000, 0))
     model.save(folder / "model.rnet")
     return model
+
+
+def counts(url: str) -> dict[str, float]:
+    """Return what the server has counted."""
+    lines = requests.get(f"{url}/metrics", timeout=600).text.splitlines()
+    return {line.split()[0]: float(line.split()[1]) for line in lines if line[0] != "#"}
 
 
 def single_rows(clients: int) -> Record:
     """Single rows a second, ours and bare in turns."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        model = fitted(folder)
+        model = fitted(folder, **NETWORK)
         table, _ = make_rows(1, 1)
         row = {"dataframe_records": table.to_dict("records")}
         encoded = {"rows": model.encoder_.compact(table).tolist()}
@@ -69,9 +78,8 @@ def single_rows(clients: int) -> Record:
                     measured = load(url, route, body, clients, SECONDS)
                     if place:  # the first round warms up
                         found[kind].append(measured)
-            text = requests.get(f"{ours}/metrics", timeout=60).text
+            sums = counts(ours)
     best = {kind: max(rounds, key=lambda r: r["rate"]) for kind, rounds in found.items()}
-    sums = {line.split()[0]: float(line.split()[1]) for line in text.splitlines() if line[0] != "#"}
     decided = sum(value for key, value in sums.items() if "decisions_total" in key)
     return {
         **{
@@ -91,7 +99,7 @@ def single_rows(clients: int) -> Record:
     }
 
 
-def batches() -> Record:
+def batches(**settings: Any) -> Record:
     """Rows a second in batches over HTTP, against `decide` in Python, in turns.
 
     The server works in three threads. Where other programs take the processors, it cannot: what it costs of the
@@ -99,7 +107,7 @@ def batches() -> Record:
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        model = fitted(folder)
+        model = fitted(folder, **settings)
         table, _ = make_rows(BATCH, 1)
         body = {"dataframe_records": table.to_dict("records")}
         log = ("--log", str(folder / "d.db"), "--port", "0")
@@ -107,10 +115,10 @@ def batches() -> Record:
         with server("reliablenet", "serve", str(folder / "model.rnet"), *log) as (url, pid):
             for place in range(BATCH_ROUNDS + 1):
                 spent = processor_seconds(pid)
-                asked = load(url, "/invocations", body, 2, SECONDS)
+                asked = load(url, "/invocations", body, 2, BATCH_SECONDS)
                 served = (processor_seconds(pid) - spent) / asked["requests"]
                 begun, spent, passes = time.perf_counter(), time.process_time(), 0
-                while time.perf_counter() - begun < SECONDS:
+                while time.perf_counter() - begun < BATCH_SECONDS:
                     model.decide(table)
                     passes += 1
                 rate = passes / (time.perf_counter() - begun)
@@ -126,23 +134,33 @@ def batches() -> Record:
     }
 
 
-def memory() -> Record:
-    """Memory of the server after few and after many requests."""
+def memory(asked: int = MEMORY_REQUESTS, looks: int = MEMORY_LOOKS) -> Record:
+    """Memory of one server process while it answers single rows, and how it grows in the second half of them.
+
+    It is one process that is watched, so that a study that was stopped begins this block again.
+    """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         fitted(folder)
         table, _ = make_rows(1, 1)
         body = {"dataframe_records": table.to_dict("records")}
         log = ("--log", str(folder / "d.db"), "--port", "0")
+        step, begun = CLIENTS * ceil(asked / looks / CLIENTS), time.perf_counter()
         with server("reliablenet", "serve", str(folder / "model.rnet"), *log) as (url, pid):
-            done = load(url, "/invocations", body, 64, 5.0)["requests"]
-            first, begun = resident(pid), done
-            while done < MEMORY_REQUESTS:
-                done += load(url, "/invocations", body, 64, 10.0)["requests"]
-            last = resident(pid)
+            found = []
+            for _ in range(looks):
+                send(url, "/invocations", body, CLIENTS, step)
+                found.append(resident(pid))
+            spent = time.perf_counter() - begun
+            decided = sum(value for key, value in counts(url).items() if "decisions_total" in key)
+    assert decided == looks * step
+    half = looks // 2
+    slope = np.polyfit(np.arange(looks - half) * step, found[half:], 1)[0]
     return {
-        "requests": int(done),
-        "mib_after": {str(int(begun)): round(first), str(int(done)): round(last)},
+        "requests": looks * step,
+        "mib": [round(one, 1) for one in found],
+        "mib_more_a_million_in_second_half": round(1e6 * float(slope), 1),
+        "requests_a_second": round(looks * step / spent),
     }
 
 
@@ -151,9 +169,13 @@ def blocks() -> list[Block]:
     return [
         *(
             Block.once({"what": "single rows", "clients": clients}, partial(single_rows, clients))
-            for clients in (1, 64)
+            for clients in (1, CLIENTS)
         ),
-        Block.once({"what": f"batches of {BATCH} rows"}, batches),
+        Block.once({"what": f"batches of {BATCH} rows", "model": "default"}, batches),
+        Block.once(
+            {"what": f"batches of {BATCH} rows", "model": "network alone"},
+            partial(batches, **NETWORK),
+        ),
         Block.once({"what": "memory"}, memory),
     ]
 
@@ -162,6 +184,6 @@ STUDY = Study(
     "speed",
     "serving",
     about="What do decisions over HTTP cost, each of them logged?",
-    cost="ten minutes",
+    cost="three minutes, and half an hour for the memory of a million requests",
     blocks=blocks,
 )

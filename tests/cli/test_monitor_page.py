@@ -1,5 +1,7 @@
 """`reliablenet monitor --out`: the page of a decision log."""
 
+import json
+
 import numpy as np
 
 from reliablenet import certified_threshold
@@ -17,6 +19,10 @@ def test_the_page_of_a_log_is_written_and_the_alarm_still_ends_with_4(call, tmp_
         quiet = call("monitor", tmp_path / "d.db", "--out", tmp_path / "page.html")
         assert quiet.exit_code == 0, quiet.output
         assert "No alarm" in (tmp_path / "page.html").read_text()
+        assert "page.html" in quiet.stdout.replace("\n", "")  # where it is
+        machine = call("monitor", tmp_path / "d.db", "--out", tmp_path / "page.html", "--json")
+        assert json.loads(machine.stdout)["page"] == str(tmp_path / "page.html")
+        assert "page" not in json.loads(call("monitor", tmp_path / "d.db", "--json").stdout)
         log.record([Outcome(name, wrong=True) for name, _ in logged[40:]])
     lenient = call(
         "monitor", tmp_path / "d.db", "--out", tmp_path / "lenient.html", "--alpha", 0.99

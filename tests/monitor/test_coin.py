@@ -21,6 +21,14 @@ def test_anybody_with_the_key_can_check_a_pick():
         assert coin.picks(name) == (int(digest, 16) / 2**256 < 0.3)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.1, 1.0])
+def test_many_are_picked_as_one_by_one(share):
+    coin, names = AuditCoin(KEY, share), [f"a-{count:08x}" for count in range(500)]
+    digests = [hmac.digest(KEY, name.encode(), "sha256") for name in names]
+    expected = [int.from_bytes(digest) / 2**256 < share for digest in digests]
+    assert coin.picks_each(names) == [coin.picks(name) for name in names] == expected
+
+
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.1, 0.5, 1.0])
 def test_the_share_picked_is_the_share_asked_for(share):
     coin, n = AuditCoin(KEY, share), 20_000

@@ -63,6 +63,30 @@ def test_as_many_as_came_are_written_to_the_bit(log, coin, n):
         log.append(rule, coin, labels, [*confidences, 0.5], accepted)
 
 
+@pytest.mark.parametrize("n", [1, 700])
+def test_what_only_some_decisions_have_is_written_beside_the_rest(log, coin, n):
+    """What all of them have in common goes to the database once; what differs goes to its own row."""
+    rule = log.put_in_force("prices", MODEL, "{}")
+    own = {
+        "tolerances": [f"{i}.5" for i in range(n)],
+        "groups": [None if i % 3 else f"group {i}" for i in range(n)],
+        "features": [f'{{"x": {i}}}' for i in range(n)],
+    }
+    for given in ({}, {"groups": own["groups"]}, own):
+        numbers = list(range(n))
+        known = max((entry.number for entry in log.entries()), default=0)
+        written = log.append(rule, coin, list(map(str, numbers)), [0.5] * n, [True] * n, **given)
+        entries = list(log.entries(after=known))
+        assert [int(entry.label) for entry in entries] == numbers
+        nothing = [None] * n
+        assert [entry.tolerance for entry in entries] == given.get("tolerances", nothing)
+        assert [entry.group for entry in entries] == given.get("groups", nothing)
+        kept = log.features([name for name, _ in written])
+        assert [kept.get(name) for name, _ in written] == given.get("features", nothing)
+        assert {(entry.rule, entry.share) for entry in entries} == {(rule, coin.share)}
+        assert len({entry.time for entry in entries}) == 1
+
+
 def test_a_reader_goes_on_where_it_stopped(log, coin, monkeypatch):
     monkeypatch.setattr("reliablenet.monitor.log.decision_log.READ", 4)
     fill(log, coin, 11)

@@ -48,6 +48,25 @@ def test_the_same_bits_as_in_python(server, model):
     assert told(server.decide(known)) == [*expected[:5], *expected[6:]]
 
 
+def test_what_is_odd_is_counted_by_column(model_file, tmp_path):
+    table, _ = make_rows(6, seed=5)
+    table.loc[0, "x0"], table.loc[1, "x0"], table.loc[2, "x1"] = 1e5, -1e5, None
+    table.loc[3, "colour"] = "mauve"
+    with LocalServer(model_file, tmp_path / "d.db") as counting:
+        none = counting.get("/metrics").text
+        counting.decide(table)
+        counting.decide(table.iloc[[0]])
+        told = counting.get("/metrics").text
+    read_metrics(told)
+    assert not re.search("^reliablenet_odd_values_total{", none, re.M)
+    lines = re.findall("^reliablenet_odd_values_total(.*)$", told, re.M)
+    assert lines == [
+        '{column="colour",what="unseen"} 1',
+        '{column="x0",what="outside"} 3',
+        '{column="x1",what="missing"} 1',
+    ]
+
+
 def test_a_column_that_is_missing_as_it_never_was(server, model, model_file, tmp_path):
     table, _ = make_rows(3, seed=5)
     table["x0"] = None

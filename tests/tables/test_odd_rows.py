@@ -195,6 +195,54 @@ def test_arrays_and_frames_say_the_same():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("place", [0, 1_499, 4_096, 6_000, 6_999])
+@pytest.mark.parametrize("value", [np.nan, 1e6, -1e6])
+def test_one_odd_number_is_found_wherever_it_stands(place, value):
+    """Rows of an array are compared in blocks; none falls between two of them."""
+    random = np.random.default_rng(0)
+    profile = describe_rows(random.normal(size=(500, 11)))
+    rows = random.normal(size=(7_000, 11)).clip(-2.0, 2.0)
+    assert not find_oddities(profile, rows).odd.any()
+    rows[place, 7] = value
+    seen = find_oddities(profile, rows)
+    assert seen.odd.nonzero()[0].tolist() == [place]
+    assert [one.column for one in seen.found] == [7]
+    assert find_oddities(profile, rows.astype(np.float32)).odd.tolist() == seen.odd.tolist()
+
+
+@pytest.mark.parametrize("names", [[0, 1, 2], [1, 2, 0], [2, 3, 1], ["a", "b", "c"]])
+def test_one_row_is_taken_by_name_or_by_position_as_many_are(names):
+    """Of a frame that lacks a name, all columns go by position; with all names, in any order, by name."""
+    random = np.random.default_rng(0)
+    profile = describe_rows(random.normal([0.0, 100.0, -100.0], 1.0, (500, 3)))
+    row = pd.DataFrame([[0.0, 100.0, -100.0]], columns=names)
+    one, two = find_oddities(profile, row), find_oddities(profile, pd.concat([row, row]))
+    assert one.odd[0] == two.odd[0] == (names == [1, 2, 0])
+
+
+def test_no_rows_are_not_odd(profile):
+    for rows in (people(5).iloc[:0], people(5)[["job"]].iloc[:0]):
+        seen = find_oddities(profile, rows)
+        assert (len(seen), seen.found, seen.profiled) == (0, (), True)
+
+
+@pytest.mark.parametrize("kind", ["str", object])
+def test_levels_that_no_row_has_are_nothing_odd(profile, kind):
+    """The type of a column may name levels that are not there, and rare ones that are."""
+    rows = people(2_000, seed=3)
+    levels = pd.Index(["clerk", "cook", "nurse", "pilot", "queen"], dtype=kind)
+    rows["job"] = pd.Categorical(rows["job"].astype(object), levels)
+    assert not find_oddities(profile, rows).odd.any()
+    rows.loc[[4, 900], "job"] = "queen"
+    seen = find_oddities(profile, rows)
+    assert seen.odd.nonzero()[0].tolist() == [4, 900]
+    assert [(one.what, one.rows) for one in seen.found] == [("unseen", 2)]
+    assert "'queen'" in seen.found[0].detail
+    assert "'pilot'" not in seen.found[0].detail
+    rows["job"] = pd.Categorical(["cook"] * 2_000, levels)
+    assert [one.what for one in find_oddities(profile, rows).found] == ["constant"]
+
+
 def test_images_that_came_as_bytes():
     random = np.random.default_rng(0)
     images = random.random((200, 3, 8, 8)).astype(np.float32)

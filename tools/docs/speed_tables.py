@@ -90,7 +90,13 @@ def serving() -> str:
     bare = f"{share:.2f} with the padded pass of what it is with a plain one"
     rows.insert(1, ["the bare route itself, 1 at once", bare, "", ""])
     rows += [
-        [one["what"], f"{one['ratio_to_decide']:.2f} of `decide` in Python", "", ""]
+        [
+            f"{one['what']}, {one['model']}",
+            f"{one['ratio_to_decide']:.2f} of `decide` in Python, at "
+            f"{one['processor_time_of_decide']:.2f} times its processor time",
+            "",
+            "",
+        ]
         for one in found
         if one["what"].startswith("batches")
     ]

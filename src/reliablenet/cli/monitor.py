@@ -89,11 +89,13 @@ def monitor(
         found = _watch_file(place, alpha, level, audit, accepted, wrong, label, truth, group)
     if as_json:
         told = {} if source is None else {"source": source.to_dict()}
-        show_json(found.to_dict() | told)
+        show_json(found.to_dict() | told | ({} if out is None else {"page": str(out)}))
     else:
         lines = _lines(found)
         if source is not None:
             lines["source"] = f"{source} Evidence {source.e_value:.3g} of {1 / source.level:.3g}."
+        if out is not None:
+            lines["page"] = str(out)
         show(str(found), lines)
     if found.alarm:
         raise typer.Exit(ALARM)

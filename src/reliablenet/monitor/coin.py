@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -64,11 +65,18 @@ class AuditCoin:
 
     def picks(self, name: str) -> bool:
         """Tell whether the decision with this id is to be audited."""
-        inner = self._inner.copy()  # type: ignore[attr-defined]
-        inner.update(name.encode())
-        outer = self._outer.copy()  # type: ignore[attr-defined]
-        outer.update(inner.digest())
-        return int.from_bytes(outer.digest()) < self._limit  # type: ignore[attr-defined, no-any-return]
+        return self.picks_each([name])[0]
+
+    def picks_each(self, names: Iterable[str]) -> list[bool]:
+        """Tell of each of several decisions whether it is to be audited."""
+        inner, outer, limit = self._inner.copy, self._outer.copy, self._limit  # type: ignore[attr-defined]
+        found = []
+        for name in names:
+            message, digest = inner(), outer()
+            message.update(name.encode())
+            digest.update(message.digest())
+            found.append(int.from_bytes(digest.digest()) < limit)
+        return found
 
     @property
     def commitment(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from array import array
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -29,13 +30,14 @@ WORDS = {int: "a number", float: "a number", bool: "true or false", str: "text",
 class Rows:
     """Checked rows: one list of values a column, or a matrix where columns have no names.
 
-    Columns of numbers stand in ``numbers`` too, as arrays with NaN for null.
+    Columns of numbers stand in ``arrays`` too, as arrays with NaN for null; so do categories that the
+    model knows, as their places among its levels, -1 for null.
     """
 
     size: int
     values: dict[str, list[Value]]
     matrix: NDArray[np.float64] | None = None
-    numbers: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def records(self) -> list[dict[str, Value]]:
         """Return the rows one by one, as JSON would write them."""
@@ -56,14 +58,16 @@ def join(parts: Sequence[Rows]) -> Rows:
         return Rows(
             size, {}, np.concatenate([part.matrix for part in parts if part.matrix is not None])
         )
-    values = {
+    values: dict[str, list[Value]] = {
         name: list(chain.from_iterable(part.values[name] for part in parts))
         for name in parts[0].values
     }
-    numbers = {
-        name: np.concatenate([part.numbers[name] for part in parts]) for name in parts[0].numbers
+    arrays = {
+        name: np.concatenate([part.arrays[name] for part in parts])
+        for name in parts[0].arrays
+        if all(name in part.arrays for part in parts)
     }
-    return Rows(size, values, numbers=numbers)
+    return Rows(size, values, arrays=arrays)
 
 
 class Columns:
@@ -110,9 +114,7 @@ class Columns:
         )
         self._complete = complete - self.idle - set(allow_missing)
         self._needed = [name for name in self.names or [] if name not in self.idle]
-        self._index = pd.Index(
-            self.names or [], dtype=object
-        )  # found quicker than in arrow's texts
+        self._index = pd.Index(self.names or [], dtype=object)  # quicker than arrow's texts
         self._levels = (
             {
                 str(name): _Levels(levels)
@@ -126,15 +128,16 @@ class Columns:
         """Return rows as `decide` takes them."""
         if rows.matrix is not None:
             return rows.matrix
-        made: dict[str, Any] = {}
-        for name, values in rows.values.items():
-            if name in rows.numbers:
-                made[name] = rows.numbers[name]
-            elif name in self._levels:
-                made[name] = self._levels[name].read(values)
+        made: dict[int, Any] = {}  # by number: names would become arrow's texts first
+        for place, name in enumerate(self.names or ()):
+            found = rows.arrays.get(name)
+            if name not in self._levels:
+                made[place] = rows.values[name] if found is None else found
+            elif found is None:
+                made[place] = _texts(rows.values[name])
             else:
-                made[name] = values
-        table = pd.DataFrame({name: made[name] for name in self.names or ()}, copy=False)
+                made[place] = self._levels[name].column(found)
+        table = pd.DataFrame(made, copy=False)
         table.columns = self._index
         return table
 
@@ -248,26 +251,16 @@ class Columns:
 
     def _checked(self, size: int, columns: dict[str, list[Any]]) -> Rows:
         """Refuse values of a wrong type and numbers that are too large, by their column."""
-        numbers: dict[str, NDArray[np.float64]] = {}
+        arrays: dict[str, NDArray[Any]] = {}
         for name, values in columns.items():
-            allowed = NUMBER_TYPES if name in self.numbers else VALUE_TYPES
-            kinds = set(map(type, values))
-            if not kinds <= allowed:
-                place = next(i for i, value in enumerate(values) if type(value) not in allowed)
-                expected = (
-                    "a number or null" if allowed is NUMBER_TYPES else "text, a number or null"
-                )
-                raise unusable(
-                    f"Column {name!r} must hold {expected}; got {_word(values[place])} in row {place}.",
-                    name,
-                )
-            if allowed is NUMBER_TYPES:
-                numbers[name] = _finite(name, values)
-            elif float in kinds or int in kinds:
-                _refuse_infinite(name, values)
+            found = self._read(name, values)
+            if found is None:
+                found = self._read_each(name, values)
+            if found is not None:
+                arrays[name] = found
             if name == self._tolerance:
                 _check_tolerance(name, values)
-            if kinds == {type(None)} and name in self._complete:
+            if name in self._complete and values[0] is None and set(values) == {None}:
                 raise unusable(
                     f"Column {name!r} is null in every row, and never was in a row that the model was "
                     "trained on: its certificate says nothing about such rows.",
@@ -276,7 +269,39 @@ class Columns:
         for name in self.names or ():
             if name not in columns:
                 columns[name] = [None] * size
-        return Rows(size, columns, numbers=numbers)
+        return Rows(size, columns, arrays=arrays)
+
+    def _read(self, name: str, values: list[Any]) -> NDArray[Any] | None:
+        """Return a column of numbers or of known categories as an array; None for any other.
+
+        Most columns are such, and their values need not be looked at one by one.
+        """
+        if name in self._levels:
+            return self._levels[name].codes(values)
+        if name not in self.numbers:
+            return None
+        try:
+            numbers = np.frombuffer(array("d", values))  # takes numbers and nothing else
+        except (TypeError, OverflowError):
+            return None
+        return numbers if (np.abs(numbers) < TOO_LARGE).all() else None
+
+    def _read_each(self, name: str, values: list[Any]) -> NDArray[np.float64] | None:
+        """Return numbers as an array, NaN for null; refuse what the column cannot hold."""
+        allowed = NUMBER_TYPES if name in self.numbers else VALUE_TYPES
+        kinds = set(map(type, values))
+        if not kinds <= allowed:
+            place = next(i for i, value in enumerate(values) if type(value) not in allowed)
+            expected = "a number or null" if allowed is NUMBER_TYPES else "text, a number or null"
+            raise unusable(
+                f"Column {name!r} must hold {expected}; got {_word(values[place])} in row {place}.",
+                name,
+            )
+        if float in kinds or int in kinds:
+            for place, value in enumerate(values):
+                if type(value) in (int, float) and not -TOO_LARGE < value < TOO_LARGE:
+                    raise unusable(f"Column {name!r} is too large a number in row {place}.", name)
+        return np.array(values, np.float64) if allowed is NUMBER_TYPES else None
 
     def _check_named(self) -> None:
         if self.names is None:
@@ -318,20 +343,6 @@ def _finite_matrix(inputs: list[Any]) -> NDArray[np.float64]:
     return matrix
 
 
-def _finite(name: str, values: list[Any]) -> NDArray[np.float64]:
-    """Return numbers as an array, NaN for null, or refuse those that are too large."""
-    numbers = np.array(values, np.float64)
-    if (np.abs(numbers) >= TOO_LARGE).any():
-        _refuse_infinite(name, values)
-    return numbers
-
-
-def _refuse_infinite(name: str, values: list[Any]) -> None:
-    for place, value in enumerate(values):
-        if type(value) in (int, float) and not -TOO_LARGE < value < TOO_LARGE:
-            raise unusable(f"Column {name!r} is too large a number in row {place}.", name)
-
-
 def _check_tolerance(name: str, values: list[Any]) -> None:
     for place, value in enumerate(values):
         if type(value) not in (int, float) or value <= 0:
@@ -350,17 +361,25 @@ class _Levels:
         self._codes: dict[Value, int] = {level: place for place, level in enumerate(levels)}
         self._codes[None] = -1
         self._dtype = pd.CategoricalDtype(pd.Index(levels, dtype=object))
+        self._small = np.min_scalar_type(-1 - len(levels))
 
-    def read(self, values: Sequence[Value]) -> Any:
-        """Return values as a column: as categories where all are known ones, which is quicker."""
-        codes = self._codes
+    def codes(self, values: list[Any]) -> NDArray[Any] | None:
+        """Return the places of values among the levels, None if one of them is no level."""
         try:
-            found = [codes[value] for value in values]
-        except KeyError:
-            texts = set(map(type, values)) <= {str, type(None)}
-            kept: Any = list(values)
-            return pd.array(kept, dtype="str") if texts else np.array(kept, object)
-        return pd.Categorical.from_codes(found, dtype=self._dtype, validate=False)
+            return np.fromiter(map(self._codes.__getitem__, values), self._small, len(values))
+        except (KeyError, TypeError):  # what cannot be looked up is no text
+            return None
+
+    def column(self, codes: NDArray[Any]) -> pd.Categorical:
+        """Return values as a column, by their places."""
+        return pd.Categorical.from_codes(codes, dtype=self._dtype, validate=False)
+
+
+def _texts(values: list[Value]) -> Any:
+    """Return categories as a column, where some are no levels of the model."""
+    kept: Any = values
+    texts = set(map(type, values)) <= {str, type(None)}
+    return pd.array(kept, dtype="str") if texts else np.array(kept, object)
 
 
 def _is_list_of(values: Any, kind: type) -> bool:

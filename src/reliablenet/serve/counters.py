@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from reliablenet.monitor.log import Logged
 
@@ -30,6 +30,7 @@ class Counters:
         self._seconds: Counter[float] = Counter()
         self._decisions: Counter[bool] = Counter()
         self._outcomes: Counter[str] = Counter()
+        self._odd: Counter[tuple[str, str]] = Counter()
         self._sums: Counter[str] = Counter()
 
     def answered(self, path: str, code: int, seconds: float) -> None:
@@ -45,7 +46,6 @@ class Counters:
         logged: Iterable[Logged],
         model: float,
         log: float,
-        odd: int = 0,
     ) -> None:
         """Count decisions, and the seconds that the model and the log took for them."""
         acted = sum(accepted)
@@ -54,10 +54,15 @@ class Counters:
             self._decisions[True] += acted
             self._decisions[False] += len(accepted) - acted
             self._sums["audit"] += audit
-            self._sums["odd_rows"] += odd
             self._sums["batches"] += 1
             self._sums["model_seconds"] += model  # type: ignore[assignment]
             self._sums["log_seconds"] += log  # type: ignore[assignment]
+
+    def were_odd(self, rows: int, values: Mapping[tuple[str, str], int]) -> None:
+        """Count rows unlike those of training, and their odd values by column and kind."""
+        with self._lock:
+            self._sums["odd_rows"] += rows
+            self._odd.update(values)
 
     def reported(self, statuses: Iterable[str]) -> None:
         """Count outcomes by what became of them."""
@@ -100,6 +105,10 @@ class Counters:
         lines += _head("outcomes_total", "counter", "Outcomes reported, by what became of them.")
         for status, count in sorted(self._outcomes.items()):
             lines.append(f'{PREFIX}_outcomes_total{{status="{status}"}} {count}')
+        lines += _head("odd_values_total", "counter", "Odd values by column and by what they are.")
+        for (column, what), count in sorted(self._odd.items()):
+            labels = f'column="{_escaped(column)}",what="{what}"'
+            lines.append(f"{PREFIX}_odd_values_total{{{labels}}} {count}")
         for name, words in (
             ("audit", "Decisions that the coin picked for audit."),
             ("odd_rows", "Rows unlike those that the model was trained on."),
@@ -122,6 +131,11 @@ def _gauges(gauges: Iterable[tuple[str, str, float]]) -> list[str]:
     for name, words, value in gauges:
         lines += [*_head(name, "gauge", words), f"{PREFIX}_{name} {value:.10g}"]
     return lines
+
+
+def _escaped(text: str) -> str:
+    """Return a text as Prometheus has it between quotes."""
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 def _head(name: str, kind: str, words: str) -> list[str]:

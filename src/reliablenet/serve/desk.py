@@ -225,7 +225,8 @@ class Desk:
         )
         self.healthy = True
         spent = time.perf_counter() - begun
-        self.counters.decided(answers.accepted, logged, decided.seconds, spent, answers.odd)
+        self.counters.decided(answers.accepted, logged, decided.seconds, spent)
+        self.counters.were_odd(answers.odd, answers.odd_values)
         return [Answer(answers.cut(part), logged[part]) for _, part in decided.parts()]
 
     def _fail(self, jobs: list[Job], error: BaseException) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import math
 import warnings
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from reliablenet.monitor.log import DecisionLog
 from reliablenet.monitor.score_stream import write_scores
 from reliablenet.serve.answering import Answering, answering_of
 from reliablenet.serve.columns import Columns, Rows
+from reliablenet.tables.oddities import OF_ROWS
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,9 @@ class Answers:
         Of numbers: how far each may be off.
     odd : int
         How many rows are odd.
+    odd_values : dict
+        How many values are, by column and by what is odd about them. What is odd about a whole column is
+        left out: rows of several requests may stand in it.
     """
 
     values: list[Any]
@@ -40,9 +44,10 @@ class Answers:
     accepted: list[bool]
     tolerances: list[str] | None = None
     odd: int = 0
+    odd_values: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def cut(self, part: slice) -> Answers:
-        """Return the answers to some of the rows, without the count of odd ones."""
+        """Return the answers to some of the rows, without the counts of odd ones."""
         return Answers(
             self.values[part],
             self.texts[part],
@@ -96,6 +101,7 @@ class ServedModel:
                 allow_missing=self.columns.names or range(self.columns.width),
             )
         oddities = getattr(decisions, "oddities", None)
+        found = () if oddities is None else oddities.found
         values = getattr(decisions, self.answering.name).tolist()
         return Answers(
             values,
@@ -104,6 +110,7 @@ class ServedModel:
             decisions.accepted.tolist(),
             self.answering.tolerances(frame, rows.size),
             0 if oddities is None else int(oddities.odd.sum()),
+            {(str(one.column), one.what): one.rows for one in found if one.what in OF_ROWS},
         )
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -116,6 +117,7 @@ class Server(uvicorn.Server):
             self.tell("The model is the one in force.")
             return
         state.served = served
+        _set_aside()
         state.counters.reloaded(well=True)
         self.tell(f"A new model is in force: {served.hash[:12]}")
 
@@ -138,6 +140,7 @@ def run(settings: Settings, tell: Tell | None = None) -> None:
         Takes lines for whoever started it; by default they go to standard error.
     """
     with make_server(settings, tell or _tell_on_stderr) as server:
+        _set_aside()
         server.run()
 
 
@@ -172,6 +175,17 @@ def make_server(settings: Settings, tell: Tell) -> Iterator[Server]:
             timeout_graceful_shutdown=int(settings.timeout) + 1,
         )
         yield Server(config, state, tell, seen)
+
+
+def _set_aside() -> None:
+    """Let the garbage collector not look again at what is here now.
+
+    Rows of requests make it look at all objects of the process every few hundred batches, the libraries'
+    and the model's among them: a pause of 0.2 s, for nothing. A model that was replaced is found here.
+    """
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 def _tell_on_stderr(line: str) -> None:

@@ -67,7 +67,10 @@ def text_codes(values: pd.Series[Any]) -> tuple[NDArray[Any], list[str]]:
     """Return a number for each value, -1 where missing, and the text that each number stands for."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         kept: Any = values.array  # `values.cat` looks at them again each time
-        return kept.codes, [str(value) for value in kept.categories]
+        levels = kept.categories
+        if isinstance(levels.dtype, pd.StringDtype):  # texts already, and slow to take one by one
+            return kept.codes, levels.tolist()
+        return kept.codes, [str(value) for value in levels]
     if pd.api.types.infer_dtype(values, skipna=True) != "string":  # 1, 1.0 and True are three texts
         missing = values.isna().to_numpy()
         texts = values.astype(object).to_numpy(copy=True)

@@ -174,17 +174,17 @@ class DecisionLog:
         with self._lock:
             self._keep_commitment(coin)
             ids = [f"{self._run}-{self._count + place:08x}" for place in range(size)]
-            audit = [coin.picks(name) for name in ids]
-            columns = (
-                *(ids, [moment] * size, [rule] * size, labels, confidences, accepted, audit),
-                *([float(coin.share)] * size, tolerances or [None] * size),
-                *(groups or [None] * size, features or [None] * size),
-            )
+            audit = coin.picks_each(ids)
+            same = {"time": moment, "rule": rule, "share": float(coin.share)}
+            columns: dict[str, Sequence[Any]] = {"id": ids, "label": labels, "audit": audit}
+            columns |= {"confidence": confidences, "accepted": accepted}
+            some = {"tolerance": tolerances, "population": groups, "features": features}
+            columns |= {name: values for name, values in some.items() if values is not None}
             try:
                 with self._writing() as connection:
                     if self._engine.dialect.name == "postgresql":
                         schema.lock(connection)
-                    schema.insert_decisions(connection, columns)
+                    schema.insert_decisions(connection, same, columns)
             except BaseException:
                 self._new_run()  # a commit may have failed after it took effect
                 raise

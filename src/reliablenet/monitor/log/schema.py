@@ -6,7 +6,7 @@ Four tables, and no row of them is ever changed: the database refuses it.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -76,6 +76,7 @@ outcomes = sa.Table(
     sa.Column("truth", sa.Text),
     sa.Column("wrong", sa.Boolean, nullable=False),
 )
+FLAGS = frozenset(column.name for column in decisions.c if isinstance(column.type, sa.Boolean))
 APPENDED = (rules, decisions, outcomes, facts)
 # Of the few decisions that wait for a person, found without reading all.
 sa.Index(
@@ -229,34 +230,64 @@ def lock(connection: sa.Connection) -> None:
     connection.execute(sa.text("SELECT pg_advisory_xact_lock(7465317841)"))
 
 
-def insert_decisions(connection: sa.Connection, columns: Sequence[Sequence[Any]]) -> None:
-    """Write decisions: all columns but the number, in their order.
+def insert_decisions(
+    connection: sa.Connection, same: Mapping[str, Any], columns: Mapping[str, Sequence[Any]]
+) -> None:
+    """Write decisions.
 
     The one statement that must be quick, so it goes to the driver as it takes it, without compilation.
-    SQLite's driver spends more on a statement than on a row: one statement writes many rows.
+    SQLite's driver spends more on a statement than on a row, and more on a value than on anything else:
+    one statement writes many rows, and brings what they have in common once.
+
+    Parameters
+    ----------
+    connection : Connection
+    same : mapping
+        Columns that have one value in all of them.
+    columns : mapping
+        The others, a value for each decision. What is in neither stays empty.
     """
-    if len(set(map(len, columns))) > 1:
+    rows, width = len(columns["id"]), len(columns)
+    if any(len(values) != rows for values in columns.values()):
         raise ValueError("all columns of decisions must have one length")
+    names, shared = (*same, *columns), tuple(same.values())
     if connection.dialect.name != "sqlite":
-        connection.exec_driver_sql(_insertion("%s", 1), list(zip(*columns, strict=True)))
+        each = zip(*columns.values(), strict=True)
+        connection.exec_driver_sql(_insertion(names), [(*shared, *row) for row in each])
         return
+    # The driver looks for an adapter of every value that is no plain number or text: True is none.
+    columns = {
+        name: list(map(int, values)) if name in FLAGS else values
+        for name, values in columns.items()
+    }
     driver: Any = connection.connection.driver_connection
-    most = driver.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // len(columns)
-    start, rows = 0, len(columns[0])
-    for size in (size for size in TOGETHER if size <= most):
+    most = driver.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) - len(shared)
+    start = 0
+    for size in (size for size in TOGETHER if size * width <= most):
         while rows - start >= size:
-            values: list[Any] = [None] * (size * len(columns))
-            for place, column in enumerate(columns):
-                values[place :: len(columns)] = column[start : start + size]
-            connection.exec_driver_sql(_insertion("?", size), tuple(values))
+            values: list[Any] = [None] * (size * width)
+            for place, column in enumerate(columns.values()):
+                values[place::width] = column[start : start + size]
+            connection.exec_driver_sql(_insertion_of_many(names, width, size), (*shared, *values))
             start += size
 
 
 @cache
-def _insertion(mark: str, rows: int) -> str:
-    columns = [column.name for column in decisions.c if column.name != "number"]
-    marks = ", ".join([f"({', '.join([mark] * len(columns))})"] * rows)
-    return f"INSERT INTO decisions ({', '.join(columns)}) VALUES {marks}"  # noqa: S608
+def _insertion(names: tuple[str, ...]) -> str:
+    """Return PostgreSQL's statement for one decision."""
+    marks = ", ".join(["%s"] * len(names))
+    return f"INSERT INTO decisions ({', '.join(names)}) VALUES ({marks})"  # noqa: S608
+
+
+@cache
+def _insertion_of_many(names: tuple[str, ...], width: int, rows: int) -> str:
+    """Return SQLite's statement for some decisions; the last names are those that differ in each."""
+    marks = ", ".join(["?"] * (len(names) - width))
+    found = ", ".join(f"column{place + 1}" for place in range(width))
+    values = ", ".join([f"({', '.join(['?'] * width)})"] * rows)
+    return (
+        f"INSERT INTO decisions ({', '.join(names)}) SELECT {marks}, {found} FROM (VALUES {values})"  # noqa: S608
+    )
 
 
 def _make(connection: sa.Connection) -> None:
