@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -255,9 +254,3 @@ def _finished(path: Path, mark: Mapping[str, Any]) -> Summary | None:
     if {name: found.get(name) for name in mark} != dict(mark):
         return None
     return Summary.from_dict(found["summary"])
-
-
-def file_seal(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -72,9 +72,10 @@ def predict(
     from reliablenet._files import open_atomically
     from reliablenet.certificate.promise_wording import odd_deferred
     from reliablenet.certificate.wording import percent
-    from reliablenet.cli.deciding import Asked, decide_folder, file_seal, write_csv
+    from reliablenet.cli.deciding import Asked, decide_folder, write_csv
     from reliablenet.cli.printing import show_json
     from reliablenet.cli.rows import DECIDED, EXPLAINED, kept_columns, load_model
+    from reliablenet.datasets.sources import sha256_of
     from reliablenet.tables.files import local_file
 
     piped = str(out) == "-"
@@ -92,7 +93,7 @@ def predict(
         asked = Asked(tuple(kept), defer_odd, explain, tuple(allow_missing or ()))
         if to_folder:
             with connected(dask) if dask else nullcontext() as client:
-                done = decide_folder(fitted, path.path, out, asked, file_seal(model), client)
+                done = decide_folder(fitted, path.path, out, asked, sha256_of(model), client)
         else:
             with nullcontext(sys.stdout.buffer) if piped else open_atomically(out) as file:
                 done = write_csv(fitted, path, file, asked)

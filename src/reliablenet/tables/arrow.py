@@ -33,7 +33,7 @@ class ArrowTable:
         self._file, self._name = file, name
         schema = file.schema_arrow if hasattr(file, "schema_arrow") else file.schema
         self.names = [name for name in schema.names if not INDEX_COLUMN.fullmatch(name)]
-        self.rows = file.metadata.num_rows if hasattr(file, "metadata") else -1
+        self.rows = file.metadata.num_rows if hasattr(file, "iter_batches") else -1
 
     def frames(
         self, columns: Sequence[str] | None, rows: int | None, text: Collection[str] = ()
