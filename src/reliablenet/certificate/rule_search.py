@@ -32,7 +32,7 @@ from reliablenet.certificate.rule_certificate import RuleCertificate
 from reliablenet.certificate.rule_parts import make_parts
 from reliablenet.certificate.rule_plan import Floats, RulePlan, named
 from reliablenet.certificate.scored import ScoredRows
-from reliablenet.certificate.tally import Level, Tally, share_level
+from reliablenet.certificate.tally import Tally, share_level
 from reliablenet.errors import InvalidDataError
 
 COVERAGES = tuple(k / 10 for k in range(10, 0, -1))  # tried where no order was learned
@@ -139,7 +139,6 @@ class Search:
     def __init__(self, plan: RulePlan, rho: float, unit: Unit, *, fixed: bool = False) -> None:
         self.plan, self.rho, self.fixed = plan, rho, fixed
         self.steady_level = self.among_level = rho  # where the rule is fixed, all must pass
-        self.levels: list[Level] = []
         self.count = Count(unit=unit)
         self.own, self.joint = plan.tallies()
         # with the second look; on a learned path the rule must be known first
@@ -207,7 +206,7 @@ class Search:
         )
         self.next = math.inf
         self.place = math.nan  # where it is fixed already
-        if self.among is not None and self.excess < math.inf:
+        if self.among is not None:
             self.place = self._sequence() if len(self.plan.places) else self._coverages()
 
     def look_again(self, rows: ScoredRows) -> None:
@@ -224,8 +223,6 @@ class Search:
         if self.joint:
             fixed = not math.isnan(self.place)
             above = place >= self.place if fixed else place > self.excess
-            if self.excess == math.inf:
-                above = np.zeros(rows.n, bool)
             self.next = min(self.next, float(place[above].min(initial=math.inf)))
             accepted &= above
         if self.counted:
@@ -244,9 +241,7 @@ class Search:
         if self.joint:
             place = self.place
             if math.isnan(place):
-                place = _midway(
-                    self.excess, self.next, path.lowest if not path.scales else -math.inf
-                )
+                place = _midway(self.excess, self.next, -math.inf)
             if not path.scales:
                 tables.append(Thresholds((ALL,), {ALL: max(place, path.lowest)}))
             else:
@@ -313,7 +308,7 @@ class Search:
         place = np.concatenate([part for part, _ in self._scores])
         wrong = np.concatenate([part for _, part in self._scores])
         self._scores.clear()
-        order = np.argsort(-place, kind="stable")
+        order = np.argsort(-place)  # a coverage holds all ties or none
         place, total = place[order], np.cumsum(wrong[order])
         for coverage in COVERAGES:
             rank = math.ceil(coverage * len(place))
