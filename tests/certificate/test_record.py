@@ -370,6 +370,11 @@ def altered(**changes):
             "the text was altered.",
         ),
         (
+            altered(empty=True),
+            "The certificate's 'empty' (True) does not follow from its counts (False): "
+            "the text was altered.",
+        ),
+        (
             altered(coverage="drop"),
             "The certificate's 'coverage' (None) does not follow from its counts (1.0): "
             "the text was altered.",
@@ -509,6 +514,7 @@ class TestProvenance:
         ("changed", "text"),
         [
             ({"model": "forged"}, "`model` of Provenance must hold hexadecimal digits; got 'forged'."),
+            ({"model": "X"}, "`model` of Provenance must hold hexadecimal digits; got 'X'."),
             ({"rows": 3}, "`rows` of Provenance must hold hexadecimal digits; got 3."),
             ({"table": "AB"}, "`table` of Provenance must hold hexadecimal digits; got 'AB'."),
             ({"uses": 0}, "`uses` of Provenance must be a whole number of at least 1; got 0."),
