@@ -71,6 +71,8 @@ def test_certificates_of_groups_are_those_of_memory_in_any_batches(size) -> None
         (["a", "b"], "`groups` must hold one label for each of the 4 rows; got shape (2,)."),
         (np.zeros((4, 1)), "`groups` must hold one label for each of the 4 rows; got shape (4, 1)."),
         (["a", "b", None, np.nan], "`groups` must name a group for every row; it is missing in row 2 (2 in all). Give each such row a group of its own if it has none."),
+        (["a", "b", np.nan, "a"], "`groups` must name a group for every row; it is missing in row 2 (1 in all). Give each such row a group of its own if it has none."),
+        (np.ma.array([1, 2, 1, 2], mask=[False, False, True, False]), "`groups` must not hold masked values; got 1 of them. Drop those rows first."),
         (np.array([1.0, np.nan, 2.0, 1.0]), "`groups` must name a group for every row; it is missing in row 1 (1 in all). Give each such row a group of its own if it has none."),
     ],
 )  # fmt: skip
@@ -98,6 +100,7 @@ def test_what_draws_needs_rows_and_a_seed() -> None:
     assert not draw.any()
     draw.add(whole)
     assert draw.any()
+    assert draw._priority.dtype == np.uint64  # as float64 its last bits would be lost
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ def test_a_promise_stays_as_it_was_made():
         ALL[0].alpha = 0.5
     for name in ("matrix", "classes"):
         given = {"matrix": COSTS, "budget": 1, "classes": ["a", "b"]} | {name: [[1], [2, 3]]}
-        with pytest.raises(InvalidDataError, match="must be an array; got a list"):
+        with pytest.raises(InvalidDataError, match=f"^`{name}` must be an array; got a list"):
             Promise.cost(**given)
     assert vars(Promise("overall", 0.1)) == {
         "kind": "overall", "alpha": 0.1, "by": (), "common": False,

@@ -442,10 +442,11 @@ class TestUpperBound:
         assert type(found.upper_bound) is float
 
     @pytest.mark.parametrize(("errors", "n"), [(0, 400), (1, 400), (30, 400), (0, 50)])
-    def test_after_looks_at_any_time_it_is_alpha_or_beyond(self, errors, n):
-        found = Certificate(errors, 40, n, 0.05, 0.05, 0.9, "anytime")
-        assert found.upper_bound == max(0.05, anytime_upper(errors, n, 0.05))
-        assert found.certified == (anytime_upper(errors, n, 0.05) <= 0.05)
+    @pytest.mark.parametrize("rho", [0.05, 0.2])
+    def test_after_looks_at_any_time_it_is_alpha_or_beyond(self, errors, n, rho):
+        found = Certificate(errors, 40, n, 0.05, rho, 0.9, "anytime")
+        assert found.upper_bound == max(0.05, anytime_upper(errors, n, rho))
+        assert found.certified == (anytime_upper(errors, n, rho) <= 0.05)
 
     @given(certificate=certificates())
     def test_the_verdict_is_that_of_the_errors_counted_whatever_the_kind(self, certificate):

@@ -227,6 +227,7 @@ def test_names_of_values_say_of_which_key():
         ({"race": [1, 2, 3]}, ("race", "sex"), "`by` of certify must hold the column 'sex'; got ['race']."),
         (pd.DataFrame({"sex": [1, 2, 3]}), ("race",), "`by` of certify must hold the column 'race'; got ['sex']."),
         ([1, 2], ("race",), "`by` of certify must give one group for each of the 3 rows; got shape (2,) for 'race'."),
+        (np.ma.array([1, 2, 3], mask=[0, 1, 0]), ("race",), "`by` must not hold masked values; got 1 of them. Drop those rows first."),
         ([None, 1, np.nan], ("race",), "`by` of certify must name a group for every row; 'race' is missing in row 0 (2 in all). Give such rows a group of their own, such as 'unknown'."),
     ],
 )  # fmt: skip
