@@ -13,9 +13,7 @@ import gc
 import itertools
 import json
 import os
-import resource
 import shutil
-import signal
 import sys
 import tempfile
 import traceback
@@ -23,17 +21,18 @@ from collections import Counter
 from collections.abc import Iterator
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import libcst as cst
+from libcst.metadata import ByteSpanPositionProvider, CodeSpan
 from mutmut.mutation.file_mutation import MutationVisitor
 from mutmut.mutation.mutators import mutation_operators
 from mutmut.mutation.pragma_handling import IgnoredCode
 
+from studies.quality.forks import JOBS, InForks, QuickestFirst, leave, limit, verdict
+
 ROOT = Path(__file__).resolve().parents[2]  # not from studies.runner, which imports us
 PACKAGE = Path("src/reliablenet")
-JOBS = 2
-SLOW = 3.0  # seconds
 # Tried on what survives the module's own test file and its doctests.
 FURTHER = {
     "risk": ["tests/theory"],
@@ -43,6 +42,7 @@ FURTHER = {
 OPTIONS = [
     "-x",
     "-q",
+    "--tb=native",  # the quickest
     "-p",
     "_hypothesis_pytestplugin",  # not all: loading the others takes longer than most tests
     "-p",
@@ -56,8 +56,10 @@ OPTIONS += [
     "-W",
     "ignore::pytest.PytestAssertRewriteWarning",
 ]  # hypothesis was imported before pytest began
-_times = itertools.count(1_000_000_000)
-_folder, _seconds = Path(), 0.0  # of a process of the pool
+_stamps = itertools.count(1_000_000_000)
+# of a process of the pool
+_folder, _seconds = Path(), 0.0
+_times: dict[str, float] = {}
 
 
 class Mutant(NamedTuple):
@@ -92,16 +94,32 @@ def mutants(module: str, folder: Path) -> Iterator[Mutant]:
     wrapper = cst.MetadataWrapper(cst.parse_module(text))
     visitor = _Visitor(mutation_operators, IgnoredCode(set(), set(), set()))
     wrapper.visit(visitor)
+    spans = wrapper.resolve(ByteSpanPositionProvider)
     for mutation in visitor.mutations:
-        changed = wrapper.module.deep_replace(mutation.original_node, mutation.mutated_node)
-        source = cst.ensure_type(changed, cst.Module).code
+        old, new = mutation.original_node, mutation.mutated_node
+        source = replace_text(wrapper.module, text, old, new, spans.get(old))
         before, after = changed_lines(text, source)
         yield Mutant(module, before, after, source)
 
 
+def replace_text(
+    module: cst.Module, text: str, old: cst.CSTNode, new: cst.CSTNode, span: CodeSpan | None
+) -> str:
+    """Return the source with another node: its text alone where it stands there as it is, for a new tree takes long."""
+    if span is not None:
+        data, end = text.encode(), span.start + span.length
+        if data[span.start : end].decode() == module.code_for_node(old):
+            return (data[: span.start] + module.code_for_node(new).encode() + data[end:]).decode()
+    return cst.ensure_type(module.deep_replace(old, new), cst.Module).code
+
+
 def changed_lines(old: str, new: str) -> tuple[str, str]:
     """Return the lines that differ, without their indentation, before and after."""
-    difference = list(difflib.ndiff(old.splitlines(), new.splitlines()))
+    before, after = old.splitlines(), new.splitlines()
+    for step in (0, -1):  # what is the same at both ends
+        while before and after and before[step] == after[step]:
+            del before[step], after[step]
+    difference = list(difflib.ndiff(before, after))
     return tuple(  # type: ignore[return-value]
         "\n".join(line[2:].strip() for line in difference if line.startswith(sign)) for sign in "-+"
     )
@@ -138,16 +156,13 @@ def preload() -> None:
     )
 
 
-def run_tests(folder: Path, tests: list[str], seconds: float) -> str:
+def run_tests(folder: Path, tests: list[str], seconds: float, plugin: Any) -> str:
     """Run tests in a fork, in a copy of the project: killed, survived or timed out."""
     child = os.fork()
     if child == 0:
         code = 3
         try:
-            # Of processor time, for others may be busy; the alarm ends one that waits for ever.
-            resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 5))
-            resource.setrlimit(resource.RLIMIT_AS, (16 << 30, 16 << 30))
-            signal.alarm(50 * int(seconds))
+            limit(seconds)
             log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(log, 1), os.dup2(log, 2)
             os.chdir(folder)
@@ -157,57 +172,15 @@ def run_tests(folder: Path, tests: list[str], seconds: float) -> str:
             sys.dont_write_bytecode, sys.pycache_prefix = False, str(folder / "bytecode")
             import pytest
 
-            code = int(pytest.main([*OPTIONS, *tests], plugins=[QuickestFirst(folder)]))
+            code = int(pytest.main([*OPTIONS, *tests], plugins=[plugin]))
         except BaseException:
             traceback.print_exc()
         finally:
             leave(code)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if status in (-signal.SIGXCPU, -signal.SIGALRM, -signal.SIGKILL):
-        return "timed out"
-    if status == 5:  # no test is quick enough
-        return "survived"
-    # 1: a test failed; 2 and 4: a test file, or conftest.py, could not import the mutant; below 0: it crashed
-    if status > 2 and status != 4:
-        raise RuntimeError(f"pytest ended with {status}:\n{(folder / 'log').read_text()[-3000:]}")
-    return "killed" if status else "survived"
-
-
-class QuickestFirst:
-    """A pytest plugin that runs quick tests first, and ends as soon as the verdict is known."""
-
-    def __init__(self, folder: Path) -> None:
-        self.times = folder.parent / "times.json"  # written once, where nothing is mutated
-        self.known = json.loads(self.times.read_text()) if self.times.exists() else None
-        self.found: dict[str, float] = {}
-
-    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        if self.known is not None:  # slow ones are left out: what they alone would kill survives
-            times = {item: self.known.get(item.nodeid, 0.0) for item in items}
-            items[:] = sorted(
-                (item for item in items if times[item] < SLOW), key=lambda item: times[item]
-            )
-
-    def pytest_collectreport(self, report: Any) -> None:
-        self.pytest_runtest_logreport(report)
-
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        if report.failed:
-            print(report.longreprtext)
-            leave(1)
-        spent = getattr(report, "duration", 0.0)
-        self.found[report.nodeid] = self.found.get(report.nodeid, 0.0) + spent
-
-    def pytest_sessionfinish(self, exitstatus: int) -> None:
-        if self.known is None:
-            self.times.write_text(json.dumps(self.found))
-        leave(int(exitstatus))
-
-
-def leave(code: int) -> NoReturn:
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+    try:
+        return verdict(os.waitpid(child, 0)[1])
+    except RuntimeError as error:
+        raise RuntimeError(f"{error}\n{(folder / 'log').read_text()[-3000:]}") from None
 
 
 def copy_project(folder: Path) -> None:
@@ -224,7 +197,7 @@ def try_mutant(mutant: Mutant) -> tuple[Mutant, str]:
     write_source(path, mutant.source)
     try:
         for tests in (own_tests(mutant.module), FURTHER[mutant.module.split("/")[0]]):
-            outcome = run_tests(_folder, tests, _seconds)
+            outcome = run_tests(_folder, tests, _seconds, QuickestFirst(_times))
             if outcome != "survived":
                 break
         return mutant, outcome
@@ -235,16 +208,7 @@ def try_mutant(mutant: Mutant) -> tuple[Mutant, str]:
 def write_source(path: Path, text: str) -> None:
     """Write a source file with a time of its own, so that no bytecode of another version passes for its."""
     path.write_text(text)
-    os.utime(path, (next(_times),) * 2)
-
-
-def seconds_of(module: str, folder: Path) -> float:
-    """Return the processor time to allow a mutant: several times what the tests of the original take."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    if run_tests(folder, own_tests(module) + FURTHER[module.split("/")[0]], 600.0) != "survived":
-        log = (folder / "log").read_text()
-        raise RuntimeError(f"The tests of {module} fail without a mutant:\n{log[-3000:]}")
-    return 30.0 + 4.0 * (resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before)
+    os.utime(path, (next(_stamps),) * 2)
 
 
 def try_module(module: str) -> dict[str, Any]:
@@ -252,16 +216,25 @@ def try_module(module: str) -> dict[str, Any]:
     outcomes: Counter[str] = Counter()
     survivors: list[Mutant] = []
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        copy_project(folder / "original")
-        setting = (folder, seconds_of(module, folder / "original"))
+        folder = Path(name) / "original"
+        copy_project(folder)
+        tests = own_tests(module) + FURTHER[module.split("/")[0]]
+        every, path = list(mutants(module, folder)), folder / PACKAGE / f"{module}.py"
+        result = Path(name) / "found.json"
+        plugin = InForks(path, [one.source for one in every], own_tests(module), result)
+        run_tests(folder, tests, 36_000.0, plugin)
+        if not result.exists():
+            log = (folder / "log").read_text()
+            raise RuntimeError(f"The tests of {module} fail without a mutant:\n{log[-3000:]}")
+        found = json.loads(result.read_text())
+        known = [(every[int(place)], outcome) for place, outcome in found["verdicts"].items()]
+        rest = [one for place, one in enumerate(every) if str(place) not in found["verdicts"]]
+        seconds = 30.0 + 4.0 * sum(found["times"].values())
+        setting = (Path(name), seconds, found["times"])
+        print(f"{module}: {len(known)} of {len(every)} without an import", flush=True)
         with get_context("fork").Pool(JOBS, _start, setting) as pool:
-            for mutant, outcome in pool.imap_unordered(
-                try_mutant, mutants(module, folder / "original")
-            ):
+            for mutant, outcome in itertools.chain(known, pool.imap_unordered(try_mutant, rest)):
                 outcomes[outcome] += 1
-                if outcomes.total() % 50 == 0:
-                    print(f"{module}: {dict(outcomes)}", flush=True)
                 if outcome == "survived":
                     survivors.append(mutant)
                     print(f"{module}: {mutant.line}\n  survived as {mutant.becomes}", flush=True)
@@ -274,9 +247,9 @@ def try_module(module: str) -> dict[str, Any]:
     }
 
 
-def _start(folder: Path, seconds: float) -> None:
-    global _folder, _seconds
-    _folder, _seconds = folder / str(os.getpid()), seconds
+def _start(folder: Path, seconds: float, times: dict[str, float]) -> None:
+    global _folder, _seconds, _times
+    _folder, _seconds, _times = folder / str(os.getpid()), seconds, times
     copy_project(_folder)
 
 

@@ -118,21 +118,21 @@ def made(**changes) -> CostCertificate:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"cost": -1.0}, "`cost` of CostCertificate must be "),
-        ({"cost": math.nan}, "`cost` of CostCertificate must be "),
-        ({"largest": 0.0}, "`largest` of CostCertificate must be "),
+        ({"cost": -1.0}, "`cost` of CostCertificate must be a finite number of at least 0; got -1.0."),
+        ({"cost": math.nan}, "`cost` of CostCertificate must be a finite number of at least 0; got nan."),
+        ({"largest": 0.0}, "`largest` of CostCertificate must be a finite positive number; got 0.0."),
         ({"single": 1}, "`single` of CostCertificate must be True or False; got 1."),
-        ({"guessing": -0.5}, "`guessing` of CostCertificate must be "),
+        ({"guessing": -0.5}, "`guessing` of CostCertificate must be a finite number of at least 0; got -0.5."),
         ({"cost": 20.1}, "4 rows acted on at a cost of at most 5 each cannot have cost 20.1."),
         ({"cost": 19.0, "single": True}, "4 rows acted on at a cost of at most 5 each cannot have cost 19."),
         ({"errors": 0}, "0 rows acted on at a cost of at most 5 each cannot have cost 9."),
-        ({"errors": 81}, "errors <= accepted <= n"),
+        ({"errors": 81}, "A certificate needs errors <= accepted <= n; got 81, 80, 400."),
     ],
 )  # fmt: skip
 def test_costs_that_no_rows_can_have_are_refused(changes, message):
     with pytest.raises((InvalidDataError, InvalidParameterError)) as caught:
         made(**changes)
-    assert message in str(caught.value)
+    assert str(caught.value) == message
 
 
 def test_a_sum_may_miss_its_limit_by_its_last_bits_and_no_more():
@@ -234,10 +234,47 @@ def test_reasons_are_told_in_costs(changes, words):
     assert made(**changes).reason == words
 
 
-def test_a_bound_above_the_budget_is_rounded_up():
-    c = made(alpha=0.01)
+@pytest.mark.parametrize("unit", [1.0, 1000.0, 123_457.0])
+def test_a_bound_above_the_budget_is_rounded_up(unit):
+    """To the next ten-thousandth, however large costs are."""
+    c = made(alpha=0.01, cost=9.0 * unit, largest=5.0 * unit)
     shown = float(c.reason.split("at most ")[1].split()[0])
-    assert c.upper_bound * 5.0 <= shown < c.upper_bound * 5.0 + 2e-4
+    assert c.upper_bound * 5.0 * unit <= shown <= c.upper_bound * 5.0 * unit + 1.01e-4
+
+
+def test_large_costs_are_told_to_the_last_digit():
+    c = made(cost=9_876_543.0, largest=5_000_000.5, alpha=0.05)
+    assert c.reason.startswith("80 of 400 rows acted on cost 9876543 in all, 2.469e+04 a row")
+    assert "at most 250000.025 a row" in c.reason
+    assert str(Promise.cost([[0, 5_000_000.5], [1, 0]], 1_234_567.25)) == (
+        "acting costs at most 1234567.25 a row on average"
+    )
+
+
+@pytest.mark.parametrize("kind", ["fixed", "monotone"])
+def test_a_sum_at_the_limit_keeps_its_budget(kind):
+    """To the last bit that rounding may add; the bound that is told is then the budget and no more."""
+    most = largest_certifiable_cost(400, 0.05, 0.05) * (1 + 1e-12)
+    c = made(cost=most, largest=1.0, errors=20, kind=kind)
+    assert c.certified
+    assert c.upper_bound <= 0.05
+    assert "will cost at most 0.05 a row" in c.reason
+    over = made(cost=math.nextafter(most, 20.0), largest=1.0, errors=20, kind=kind)
+    assert not over.certified
+    assert over.upper_bound > 0.05
+    assert "could cost at most 0.0501 a row" in over.reason
+
+
+@pytest.mark.parametrize("accepted", [4, 1, 399])
+def test_a_threshold_that_was_chosen_has_the_bound_of_the_largest_sum(accepted):
+    c = made(kind="monotone", accepted=accepted, errors=min(4, accepted), cost=1.0)
+    most = largest_certifiable_cost(400, 0.05, 0.05)
+    assert c.upper_bound == min(hoeffding_bentkus_upper(most, 400, 0.05), 0.05)
+
+
+def test_a_cost_certificate_tells_its_costs():
+    c = made(alpha=0.01)
+    assert repr(c) == f"<Certificate: {c}>"
     assert (
         c.to_dict() | {"cost": 9.0, "largest": 5.0, "single": False, "guessing": None}
         == c.to_dict()

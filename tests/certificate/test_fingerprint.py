@@ -2,12 +2,68 @@
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
+import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 import reliablenet as rn
 from reliablenet.certificate.fingerprint import Fingerprint, hash_columns, mix, number_bits
+
+MASK = 2**64 - 1
+GOLDEN = 0x9E3779B97F4A7C15
+
+
+def mix_by_hand(value: int) -> int:
+    """One step of splitmix64 (Steele, Lea and Flood 2014), with Python's whole numbers."""
+    value = (value + GOLDEN) & MASK
+    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & MASK
+    return value ^ (value >> 31)
+
+
+def bits_by_hand(value: float) -> int:
+    return int.from_bytes(struct.pack(">d", 0.0 if value == 0.0 else value), "big")
+
+
+def test_64_bits_are_mixed_as_splitmix64_does() -> None:
+    known = [0, 1, 2**31, 2**63, MASK, 0x123456789ABCDEF0]
+    expected = [mix_by_hand(value) for value in known]
+    assert expected[0] == 0xE220A8397B1DCDAF  # its first number from the seed 0
+    assert mix(np.array(known, np.uint64)).tolist() == expected
+
+
+def test_a_fingerprint_is_this_sum_over_rows() -> None:
+    """Certificates are compared with those of earlier versions: every bit must stay."""
+    table, marks = [0.5, -0.0, 3.0, np.inf, 1e-300], [0, 1, -1, 2, 1]
+    for values, bits in (
+        (table, map(bits_by_hand, table)),
+        ([7, MASK, 0, 1, 2], [7, MASK, 0, 1, 2]),
+    ):
+        found = Fingerprint()
+        found.add(np.array(values, float if values is table else np.uint64), np.array(marks))
+        rows = [
+            mix_by_hand(mix_by_hand(bit) ^ (mark * GOLDEN & MASK))
+            for bit, mark in zip(bits, marks, strict=True)
+        ]
+        second = sum(row * (row >> 32) for row in rows) & MASK
+        assert found.text() == f"{sum(rows) & MASK:016x}{second:016x}"
+    assert Fingerprint().text() == "0" * 32
+
+
+@pytest.mark.parametrize("shape", [(3, 1), (5, 4), (20_000, 1), (3, 20_000)])
+def test_a_row_of_bits_has_this_hash(shape) -> None:
+    bits = np.random.default_rng(0).integers(0, 2**64, shape, np.uint64)
+    found = hash_columns(bits)
+    for row in (0, 2, shape[0] - 1):
+        parts = [
+            mix_by_hand(int(bit) ^ mix_by_hand((place + 1) * GOLDEN & MASK))
+            for place, bit in enumerate(bits[row])
+        ]
+        assert int(found[row]) == mix_by_hand(sum(parts) & MASK)
+
 
 values = arrays(np.float64, st.integers(1, 30), elements=st.floats())
 

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from scipy.stats import chisquare
 
 import reliablenet as rn
-from reliablenet.certificate.groups import OneRowEach, draw_places
+from reliablenet.certificate.groups import OneRowEach, check_groups, draw_places
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.certificate.streaming import certified_threshold_batches, certify_batches
 from reliablenet.errors import InvalidDataError
@@ -65,14 +65,75 @@ def test_certificates_of_groups_are_those_of_memory_in_any_batches(size) -> None
     assert certified_threshold_batches(read, 0.1) == chosen
 
 
-def test_groups_are_checked() -> None:
-    whole = rows(4, "abab")
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (["a", "b"], "`groups` must hold one label for each of the 4 rows; got shape (2,)."),
+        (np.zeros((4, 1)), "`groups` must hold one label for each of the 4 rows; got shape (4, 1)."),
+        (["a", "b", None, np.nan], "`groups` must name a group for every row; it is missing in row 2 (2 in all). Give each such row a group of its own if it has none."),
+        (["a", "b", np.nan, "a"], "`groups` must name a group for every row; it is missing in row 2 (1 in all). Give each such row a group of its own if it has none."),
+        (np.ma.array([1, 2, 1, 2], mask=[False, False, True, False]), "`groups` must not hold masked values; got 1 of them. Drop those rows first."),
+        (np.array([1.0, np.nan, 2.0, 1.0]), "`groups` must name a group for every row; it is missing in row 1 (1 in all). Give each such row a group of its own if it has none."),
+    ],
+)  # fmt: skip
+def test_groups_that_are_missing_or_too_few_are_refused_in_these_words(groups, message) -> None:
+    whole = rows(4, list("abab"))
     score = {"score": whole.score, "predicted": whole.predicted}
-    with pytest.raises(InvalidDataError, match="one label for each of the 4 rows"):
-        rn.certify(None, whole.truth, 0.9, groups=["a", "b"], **score)
-    with pytest.raises(InvalidDataError, match="it is missing in row 2"):
-        rn.certify(None, whole.truth, 0.9, groups=["a", "b", None, "a"], **score)
+    for call in (
+        lambda: check_groups(groups, 4),
+        lambda: draw_places(groups, 4),
+        lambda: rn.certify(None, whole.truth, 0.9, groups=groups, **score),
+    ):
+        with pytest.raises(InvalidDataError) as caught:
+            call()
+        assert str(caught.value) == message
+
+
+def test_what_draws_needs_rows_and_a_seed() -> None:
+    whole = rows(4, list("abab"))
+    score = {"score": whole.score, "predicted": whole.predicted}
     with pytest.raises(rn.errors.InvalidParameterError, match="`random_state` of certify"):
         rn.certify(None, whole.truth, 0.9, groups=list("abab"), random_state="x", **score)
-    with pytest.raises(InvalidDataError, match="Groups need rows"):
+    with pytest.raises(InvalidDataError, match=r"^Groups need rows; got 0\.$"):
         OneRowEach().rows()
+    draw = OneRowEach()
+    assert not draw.any()
+    draw.add(whole)
+    assert draw.any()
+    assert draw._priority.dtype == np.uint64  # as float64 its last bits would be lost
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [["b", "a", "b"], np.array([2, 1, 2], ">i4"), np.array([2.0, 1.0, 2.0]), ("b", int, "b")],
+)  # fmt: skip
+def test_groups_are_numbered_as_they_come(groups) -> None:
+    assert check_groups(groups, 3).tolist() == [0, 1, 0]
+
+
+def mix_by_hand(value: int) -> int:
+    """One step of splitmix64, with Python's whole numbers."""
+    value = (value + 0x9E3779B97F4A7C15) % 2**64
+    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    value = (value ^ (value >> 27)) * 0x94D049BB133111EB % 2**64
+    return value ^ (value >> 31)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 77])
+def test_the_row_with_the_smallest_number_is_drawn(seed) -> None:
+    """The draw of a seed stays the same for ever: certificates are compared with earlier ones."""
+    groups = np.random.default_rng(0).integers(0, 9, 60)
+    number = [mix_by_hand(place ^ mix_by_hand(seed)) for place in range(60)]
+    firsts = dict.fromkeys(groups.tolist())
+    drawn = [min(np.flatnonzero(groups == g).tolist(), key=number.__getitem__) for g in firsts]
+    assert draw_places(groups, 60, seed).tolist() == sorted(drawn)
+    whole, draw = rows(60, groups), OneRowEach(seed)
+    for start in (0, 25):
+        draw.add(whole.take(slice(start, start + 25 if start == 0 else 60)))
+    assert draw.rows().score.tolist() == whole.score[drawn].tolist()
+    if seed == 0:
+        assert draw_places(groups, 60).tolist() == sorted(drawn)
+        default = OneRowEach()
+        default.add(whole)
+        assert default.rows().group.tolist() == list(firsts)
+        assert default.rows().score.tolist() == whole.score[drawn].tolist()

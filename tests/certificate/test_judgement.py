@@ -110,11 +110,15 @@ def test_batches_are_counted_as_one():
     rng = np.random.default_rng(0)
     truth, predicted = rng.integers(0, 3, 50), rng.integers(0, 3, 50)
     rows = ScoredRows(rng.random(50), truth != predicted, 0.0, truth=truth, predicted=predicted)
+    rows = replace(rows, unknown=np.arange(50) % 9 < 2)
     whole, parts = Count(), Count()
+    nothing = (whole.n, whole.accepted, whole.errors, whole.right, whole.unknown, whole.unit)
+    assert nothing == (0, 0, 0, 0, 0, "row")
     whole.look(rows)
     for a in range(0, 50, 9):
         parts.look(rows.take(slice(a, a + 9)))
-    assert whole.labels == parts.labels == Counter(truth.tolist())
+    assert whole.labels == parts.labels == Counter(truth[~rows.unknown].tolist())
+    assert (whole.unknown, parts.unknown) == (rows.unknown.sum(),) * 2
     assert (whole.right, parts.right) == ((~rows.wrong).sum(),) * 2
     assert whole.mark.text() == parts.mark.text()
     parts.look(ScoredRows(np.ones(2), np.zeros(2, bool), 0.0))  # of these no label is known
@@ -147,3 +151,12 @@ def test_bad_luck_and_a_single_label_are_not_warned_of(right, n, classes):
     truth = np.arange(n) % classes
     warn_of_labels(ScoredRows(np.ones(n), np.arange(n) >= right, 0.0, truth=truth, predicted=truth))
     warn_of_labels(ScoredRows(np.ones(n), np.ones(n, bool), 0.0))
+
+
+def test_of_unknown_classes_alone_no_label_is_the_commonest():
+    unknown = np.ones(3, bool)
+    rows = ScoredRows(
+        np.ones(3), unknown, 0.0, truth=np.full(3, -1), predicted=np.zeros(3, int), unknown=unknown
+    )
+    found = judge(rows, 0.1, 0.1)
+    assert (found.commonest, found.unknown) == (0, 3)

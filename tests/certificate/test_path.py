@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -79,13 +80,14 @@ def test_ranks_are_in_the_order_of_floats(one, other):
 def test_both_zeros_have_the_same_rank():
     assert _rank(0.0) == _rank(-0.0) == 0
     assert _float(-1) == -5e-324
+    assert str(_float(0)) == "0.0"
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_knots_are_those_of_an_isotonic_regression(seed):
     rng = np.random.default_rng(seed)
-    x, y, weight = np.sort(rng.random(40)), rng.random(40).round(1), rng.uniform(0.1, 2, 40)
-    fit = IsotonicRegression(increasing=False).fit_transform(x, y, sample_weight=weight)
+    x, y, weight = rng.random(40).round(2), rng.random(40).round(1), rng.uniform(0.1, 2, 40)
+    fit = IsotonicRegression(increasing=False).fit(x, y, sample_weight=weight).predict(x)
     knots, level = _falling(x, y, weight)
     blocks = [np.isclose(fit, value) for value in sorted(set(fit.round(9)), reverse=True)]
     assert level == pytest.approx([fit[own].mean() for own in blocks])
@@ -98,11 +100,9 @@ def learn_by_hand(score, predicted, spending):
     share = spending / spending.max()
 
     def knots_of(x, y, weight):
-        order = np.argsort(x, kind="stable")
+        order = np.argsort(x)
         x, y, weight = x[order], y[order], weight[order]
-        fit = IsotonicRegression(increasing=False).fit_transform(
-            np.arange(len(x)), y, sample_weight=weight
-        )
+        fit = IsotonicRegression(increasing=False).fit(x, y, sample_weight=weight).predict(x)
         starts = np.flatnonzero(np.r_[True, ~np.isclose(np.diff(fit), 0, atol=1e-12)])
         pieces = np.split(np.arange(len(x)), starts[1:])
         middle = [np.average(x[piece], weights=weight[piece]) for piece in pieces]
@@ -121,9 +121,11 @@ def learn_by_hand(score, predicted, spending):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_each_class_learns_a_scale_of_its_own(seed):
+@pytest.mark.parametrize("decimals", [1, 16])
+def test_each_class_learns_a_scale_of_its_own(seed, decimals):
     rng = np.random.default_rng(seed)
-    score, predicted = rng.random(150), rng.choice(["cat", "dog"], 150, p=[0.8, 0.2])
+    score = rng.random(150).round(decimals)
+    predicted = rng.choice(["cat", "dog"], 150, p=[0.8, 0.2])
     chance = np.where(predicted == "cat", 0.5, 0.9) * (1 - score)
     spending = np.where(rng.random(150) < chance, rng.choice([3.0, 7.0], 150), 0.0)
     path = learn_path(score, predicted, spending, 0.25)
@@ -135,6 +137,22 @@ def test_each_class_learns_a_scale_of_its_own(seed):
         found = np.interp(grid, *path.scales[label])
         assert found == pytest.approx(np.interp(grid, *scale), abs=1e-9)
         assert (np.diff(path.scales[label][1]) > 0).all()
+
+
+def test_the_order_of_rows_with_one_score_teaches_nothing():
+    """Of cats with the score 0.9 half are mistaken: which of them come first in the table is chance."""
+    score, predicted = np.full(100, 0.9), np.repeat(["cat", "dog"], 50)
+    half = np.repeat([1.0, 0.0], 25)
+    for spending in (np.r_[half, 1 - half], np.r_[1 - half, half]):
+        path = learn_path(score, predicted, spending, 0.0)
+        places = path.places(score[:2], np.array(["cat", "dog"]))
+        assert places == pytest.approx([-0.5, -0.5], abs=1e-6)
+
+
+def test_a_path_stays_as_it_was_learned():
+    path = Path({}, 0.0)
+    with pytest.raises(FrozenInstanceError):
+        path.lowest = 1.0
 
 
 def test_what_spends_less_at_the_same_score_comes_first():

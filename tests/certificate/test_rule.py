@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pandas as pd
@@ -41,16 +42,69 @@ def test_a_group_that_is_missing_or_new_is_deferred_when_deciding(absent):
     ("accept", "message"),
     [
         (lambda rule: rule.accept(), "Rule.accept needs `proba`, or `score`."),
-        (lambda rule: rule.accept(score=[0.9]), "needs `predicted` (or `proba`): the threshold depends"),
-        (lambda rule: rule.accept(EASY, predicted=TRUTH), "takes `predicted` only with proba=None"),
-        (lambda rule: rule.accept(score=[np.nan], predicted=[0]), "`score` of Rule.accept"),
-        (lambda rule: rule.accept(EASY, score=[0.5]), "`score`"),
+        (lambda rule: rule.accept(score=[0.9]), "Rule.accept needs `predicted` (or `proba`): the threshold depends on the prediction."),
+        (lambda rule: rule.limits(1), "Rule.limits needs `predicted` (or `proba`): the threshold depends on the prediction."),
+        (lambda rule: rule.accept(EASY, predicted=TRUTH), "Rule.accept takes `predicted` only with proba=None: `proba` already decides it."),
+        (lambda rule: rule.accept(score=[0.5, np.nan], predicted=[0, 0]), "`score` of Rule.accept must be finite; got nan in row 1 (1 such values in all). Drop or repair those rows first."),
+        (lambda rule: rule.accept(EASY, score=[0.5]), "`score` of Rule.accept must have one entry for each of the 200 rows; got shape (1,)."),
+        (lambda rule: rule.accept(score=[0.5, 0.6], predicted=[0]), "`predicted` of Rule.accept must have one entry for each of the 2 rows; got shape (1,)."),
+        (lambda rule: rule.accept([[0.5, 0.9]]), "Each row of `proba` of Rule.accept must sum to 1; row 0 sums to 1.4. Normalise the rows, or pass `score` and `predicted`."),
     ],
 )  # fmt: skip
 def test_what_a_rule_needs_to_decide(accept, message):
     with pytest.raises((InvalidParameterError, InvalidDataError)) as caught:
         accept(Rule((Thresholds(("predicted",), {0: 0.5}),)))
-    assert message in str(caught.value)
+    said = str(caught.value)
+    assert said == message or (message.endswith(("(", ": ")) and said.startswith(message))
+
+
+@pytest.mark.parametrize("name", ["score", "predicted"])
+def test_what_is_no_array_is_named(name):
+    given = {"score": [0.5, 0.6], "predicted": [0, 0]} | {name: [[1], [2, 3]]}
+    rule = Rule((Thresholds(("predicted",), {0: 0.5}),))
+    with pytest.raises(InvalidDataError, match=f"^`{name}` must be an array; got a list"):
+        rule.accept(**given)
+    if name == "predicted":
+        with pytest.raises(InvalidDataError, match=r"^`predicted` must be an array; got a list"):
+            rule.limits(2, predicted=given["predicted"])
+
+
+def test_groups_of_the_wrong_length_are_named_with_whom_they_are_for():
+    rule = Rule((Thresholds(("race",), {"A": 0.5}),))
+    for owner, call in (
+        ("Rule.accept", lambda: rule.accept(score=[0.5, 0.6], by=["A"])),
+        ("Rule.limits", lambda: rule.limits(2, by=["A"])),
+    ):
+        with pytest.raises(InvalidDataError) as caught:
+            call()
+        assert str(caught.value) == (
+            f"`by` of {owner} must give one group for each of the 2 rows; got shape (1,) for 'race'."
+        )
+
+
+def test_rules_stay_as_they_are():
+    rule = Rule((Thresholds(("all",), {"all": 0.5}),))
+    with pytest.raises(FrozenInstanceError):
+        rule.classes = (0, 1)
+    with pytest.raises(FrozenInstanceError):
+        rule.tables[0].key = ("race",)
+    assert rule == Rule((Thresholds(("all",), {"all": 0.5}),)) != Rule(rule.tables, (0, 1))
+
+
+def test_a_table_limits_each_row():
+    one = Thresholds(("all",), {"all": 0.5})
+    assert one.limits(3).tolist() == [0.5] * 3
+    table = Thresholds(("race",), {"A": 0.5, 3: 0.7})
+    labels = np.array(["A", 3, "B", None], object)
+    assert table.limits(4, labels).tolist() == [0.5, 0.7, np.inf, np.inf]
+
+
+def test_infinite_thresholds_are_told_as_texts():
+    rule = Rule((Thresholds(("race",), {"A": np.inf, "B": -np.inf, "C": 0.5}),), ("no", 1))
+    assert rule.to_dict() == {
+        "tables": [{"key": ["race"], "values": [["A", "inf"], ["B", "-inf"], ["C", 0.5]]}],
+        "classes": ["no", 1],
+    }
 
 
 def test_a_rule_without_thresholds_is_none():
@@ -80,7 +134,8 @@ def test_a_rule_without_thresholds_is_none():
 def test_what_is_no_rule_is_refused_in_these_words(make, message):
     with pytest.raises((InvalidParameterError, InvalidDataError)) as caught:
         make()
-    assert str(caught.value).startswith(message)
+    said = str(caught.value)
+    assert said == message or (message.endswith(("(", ": ")) and said.startswith(message))
 
 
 def test_a_row_is_accepted_at_its_threshold_and_above():
@@ -172,13 +227,15 @@ def test_names_of_values_say_of_which_key():
         ({"race": [1, 2, 3]}, ("race", "sex"), "`by` of certify must hold the column 'sex'; got ['race']."),
         (pd.DataFrame({"sex": [1, 2, 3]}), ("race",), "`by` of certify must hold the column 'race'; got ['sex']."),
         ([1, 2], ("race",), "`by` of certify must give one group for each of the 3 rows; got shape (2,) for 'race'."),
+        (np.ma.array([1, 2, 3], mask=[0, 1, 0]), ("race",), "`by` must not hold masked values; got 1 of them. Drop those rows first."),
         ([None, 1, np.nan], ("race",), "`by` of certify must name a group for every row; 'race' is missing in row 0 (2 in all). Give such rows a group of their own, such as 'unknown'."),
     ],
 )  # fmt: skip
 def test_groups_that_are_none_are_refused_in_these_words(by, names, message):
     with pytest.raises((InvalidParameterError, InvalidDataError)) as caught:
         columns_of(by, names, 3, "certify", missing=False)
-    assert str(caught.value) == message
+    said = str(caught.value)
+    assert said == message or (message.endswith(("(", ": ")) and said.startswith(message))
 
 
 def test_groups_are_read_from_arrays_mappings_and_frames():

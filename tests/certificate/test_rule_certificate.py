@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
 from rule_examples import BY, EASY, PROBA, PROMISES, TRUTH, Y, forged, make, set_in
 
 from reliablenet import Certificate, Promise, RuleCertificate, certified_rule
+from reliablenet.certificate import Provenance
 from reliablenet.certificate.cost import CostCertificate
 from reliablenet.certificate.rule import Rule, Thresholds
 from reliablenet.certificate.sealing import digest
@@ -49,20 +50,17 @@ def test_under_gives_the_bound_of_a_mixture():
 @pytest.mark.parametrize(
     ("name", "shares", "message"),
     [
-        (
-            "overall",
-            {"A": 1.0},
-            "needs a promise by group or by true class; this one is: at most 5 %",
-        ),
-        ("groups", {"A": 0.5}, "`shares` of RuleCertificate.under must have the sum 1; got 0.5"),
-        ("groups", {"A": -1.0, "B": 2.0}, r"`shares\['A'\]` of RuleCertificate.under must"),
-        ("common", {"A": 0.5, "Z": 0.5}, "must name what was certified"),
-        ("classes", {0: 0.5, 2: 0.5}, "must name what was certified"),
+        ("overall", {"A": 1.0}, "RuleCertificate.under needs a promise by group or by true class; this one is: at most 5 % of all rows are acted on wrongly."),
+        ("groups", {"A": 0.5}, "`shares` of RuleCertificate.under must have the sum 1; got 0.5."),
+        ("groups", {"A": -1.0, "B": 2.0}, "`shares['A']` of RuleCertificate.under must be a finite number of at least 0; got -1.0."),
+        ("common", {"A": 0.5, "Z": 0.5}, "`shares` of RuleCertificate.under must name what was certified: ['race=A', 'race=B']; got ['A', 'Z']."),
+        ("classes", {0: 0.5, 2: 0.5}, "`shares` of RuleCertificate.under must name what was certified: ['0', '1']; got [0, 2]."),
     ],
-)
+)  # fmt: skip
 def test_under_refuses_what_was_not_certified(name, shares, message):
-    with pytest.raises(InvalidParameterError, match=message):
+    with pytest.raises(InvalidParameterError) as caught:
         make(name).under(shares)
+    assert str(caught.value) == message
 
 
 def test_groups_that_a_common_threshold_does_not_name_are_counted_and_told_of():
@@ -99,11 +97,11 @@ GIVEN = {"promise": Promise.overall(0.05), "rule": ONE, "parts": (PART,), "rho":
     [
         ({"promise": 0.05}, "`promise` of RuleCertificate must be a Promise; got 0.05."),
         ({"rule": 0.9}, "`rule` of RuleCertificate must be a Rule; got 0.9."),
-        ({"rho": 1.0}, "`rho` of RuleCertificate must lie in (0, 1); got 1.0."),
-        ({"n": 0}, "`n` of RuleCertificate must"),
-        ({"accepted": -1}, "`accepted` of RuleCertificate must"),
-        ({"errors": -1}, "`errors` of RuleCertificate must"),
-        ({"unknown": -1}, "`unknown` of RuleCertificate must"),
+        ({"rho": 1.0}, "`rho` of RuleCertificate must lie in (0, 1); got 1.0. Did you mean 0.01?"),
+        ({"n": 0}, "`n` of RuleCertificate must be a whole number of at least 1; got 0."),
+        ({"accepted": -1}, "`accepted` of RuleCertificate must be a whole number of at least 0; got -1."),
+        ({"errors": -1}, "`errors` of RuleCertificate must be a whole number of at least 0; got -1."),
+        ({"unknown": -1}, "`unknown` of RuleCertificate must be a whole number of at least 0; got -1."),
         ({"errors": 61}, "A certificate needs errors <= accepted <= n; got 61, 60, 100."),
         ({"rule": Rule((Thresholds(("all",), {"all": math.inf}),))}, "A rule without a threshold accepts no row; got accepted=60."),
         ({"parts": ("all",)}, "`parts` of RuleCertificate must be certificates; got 'all'."),
@@ -113,7 +111,8 @@ def test_values_outside_their_domain_are_refused(changes, message):
     RuleCertificate(**GIVEN)
     with pytest.raises((InvalidDataError, InvalidParameterError)) as caught:
         RuleCertificate(**GIVEN | changes)
-    assert str(caught.value).startswith(message)
+    said = str(caught.value)
+    assert said == message or (message.endswith(("(", ": ")) and said.startswith(message))
 
 
 def test_what_is_derived_follows_from_the_parts():
@@ -122,6 +121,11 @@ def test_what_is_derived_follows_from_the_parts():
     assert not c.empty
     assert (c.alpha, c.threshold, c.tolerance, c.coverage) == (0.05, 0.9, "", 0.6)
     assert c.upper_bound == PART.upper_bound
+    assert (c.population, c.name) == ("all", "")
+    with pytest.raises(FrozenInstanceError):
+        c.errors = 1
+    other = replace(c, provenance=Provenance(uses=2))
+    assert other == c != replace(c, rho=0.06)
     assert (c.unit, c.deferred, c.commonest, c.unknown, c.provenance) == ("row", {}, None, 0, None)
     numbers = replace(c, parts=(replace(PART, tolerance="5 kg"),))
     assert numbers.tolerance == "5 kg"
@@ -214,15 +218,18 @@ def test_under_needs_a_certificate_and_never_exceeds_one():
     ("change", "message"),
     [
         (set_in("parts", {}), "The certificate's `parts` must be a list."),
-        (set_in("parts", [3]), "This is not a certificate of the format"),
+        (
+            set_in("parts", [3]),
+            "This is not a certificate of the format 'reliablenet-certificate/2'.",
+        ),
         (set_in("rho", None), "The certificate's `rho` or `deferred` is damaged."),
         (set_in("deferred", []), "The certificate's `rho` or `deferred` is damaged."),
         (
             set_in("empty", True),
-            "The certificate's 'empty' (True) does not follow from its counts (False)",
+            "The certificate's 'empty' (True) does not follow from its counts (False): the text was altered.",
         ),
-        (set_in("promise", 3), "This does not describe a promise"),
-        (set_in("rule", 3), "This does not describe a rule"),
+        (set_in("promise", 3), "This does not describe a promise: TypeError("),
+        (set_in("rule", 3), "This does not describe a rule: TypeError("),
         (lambda values: values.pop("n"), "The certificate lacks ['n']."),
     ],
 )
@@ -232,7 +239,8 @@ def test_damaged_texts_are_refused_in_these_words(change, message):
     values.pop("sha256")
     with pytest.raises((InvalidDataError, InvalidParameterError)) as caught:
         RuleCertificate.from_json(json.dumps(values | {"sha256": digest(values)}))
-    assert str(caught.value).startswith(message)
+    said = str(caught.value)
+    assert said == message or (message.endswith(("(", ": ")) and said.startswith(message))
 
 
 def test_the_text_holds_what_a_reader_needs():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -13,9 +14,12 @@ from scipy.stats import binom
 
 from reliablenet import Promise, certified_rule, certified_threshold
 from reliablenet.certificate import Provenance
+from reliablenet.certificate.bounds import clopper_pearson_upper
 from reliablenet.certificate.cost import hoeffding_bentkus_p
+from reliablenet.certificate.judgement import judge
+from reliablenet.certificate.path import learn_path
 from reliablenet.certificate.rule import Rule, Thresholds
-from reliablenet.certificate.rule_plan import plan_rule
+from reliablenet.certificate.rule_plan import RulePlan, plan_rule
 from reliablenet.certificate.rule_search import (
     _midway,
     accept_rows,
@@ -39,6 +43,12 @@ def best_accept(score, counted, n, level, alpha=ALPHA):
             return found
         found = accepted
     return found
+
+
+def check_counts(found, accepted, wrong):
+    """The counts of a certificate are those of the rows that its rule accepts."""
+    counts = (found.n, found.accepted, found.errors)
+    assert counts == (len(wrong), accepted.sum(), (accepted & wrong).sum())
 
 
 def share_by_hand(populations, rho=RHO, alpha=ALPHA):
@@ -86,6 +96,7 @@ def test_groups_get_the_thresholds_that_the_binomial_tail_allows(seed):
     for name in tested:
         expected[by == name] = best_accept(*populations[name], level)
     np.testing.assert_array_equal(found.rule.accept(proba, by=by), expected)
+    check_counts(found, expected, wrong)
     parts = {part.name.removeprefix("group="): part for part in found.parts}
     for name, (*_, n) in populations.items():
         own = expected & (by == name)
@@ -112,6 +123,7 @@ def test_one_threshold_for_all_is_the_strictest_of_each(seed, kind):
         else:
             expected &= best_accept(score, wrong & mine, n, RHO)
     np.testing.assert_array_equal(found.rule.accept(proba), expected)
+    check_counts(found, expected, wrong)
 
 
 @settings(max_examples=30, deadline=None)
@@ -132,6 +144,7 @@ def test_predictions_get_the_thresholds_that_the_binomial_tail_allows(seed, kind
         mine = predicted == (label if kind == "by_predicted" else 1 - label)
         expected |= best_accept(*populations[label], level) & mine
     np.testing.assert_array_equal(found.rule.accept(proba), expected)
+    check_counts(found, expected, predicted != y)
 
 
 @settings(max_examples=20, deadline=None)
@@ -144,6 +157,7 @@ def test_one_class_with_a_budget_leaves_its_own_predictions_free(seed):
     limited = best_accept(np.where(others, score, 2.0), others & (y == 1), n, RHO)
     expected = limited | (predicted == 1) if (limited & others).any() else np.zeros(len(y), bool)
     np.testing.assert_array_equal(found.rule.accept(proba), expected)
+    check_counts(found, expected, predicted != y)
 
 
 @settings(max_examples=20, deadline=None)
@@ -173,39 +187,175 @@ def test_one_cost_is_a_count_of_mistakes():
 
 
 @settings(max_examples=20, deadline=None)
-@given(SEEDS)
-def test_ten_coverages_share_rho_where_no_order_was_learned(seed):
-    proba, y, _ = draw(seed, decimals=6)
+@given(SEEDS, st.sampled_from([None, 0.02, 0.1]), st.sampled_from([1, 2, 6]))
+def test_ten_coverages_share_rho_where_no_order_was_learned(seed, overall, decimals):
+    """Whatever else is promised on the path takes half of it."""
+    proba, y, _ = draw(seed, decimals=decimals)
     score, wrong = proba.max(1), proba.argmax(1) != y
-    found = certified_rule(proba, y, Promise.among_accepted(0.2), RHO)
+    among = Promise.among_accepted(0.2)
+    promise = among if overall is None else Promise.all_of(among, Promise.overall(overall))
+    found = certified_rule(proba, y, promise, RHO)
+    share = RHO / 10 if overall is None else RHO / 20
     expected = np.zeros(len(y), bool)
     for tenth in range(10, 0, -1):
         cut = np.sort(score)[::-1][math.ceil(tenth / 10 * len(y)) :][:1]
         accepted = score > (cut[0] if len(cut) else -np.inf)
         n, errors = accepted.sum(), (accepted & wrong).sum()
-        if n and binom.cdf(errors, n, 0.2) <= RHO / 10:
+        within = overall is None or binom.cdf(errors, len(y), overall) <= RHO / 2
+        if n and binom.cdf(errors, n, 0.2) <= share and within:
             expected = accepted
             break
     np.testing.assert_array_equal(found.rule.accept(proba), expected)
+    check_counts(found, expected, wrong)
+    levels = {part.name: part.rho for part in found.parts}
+    assert levels == (
+        {"accepted": share} if overall is None else {"accepted": share, "all": RHO / 2}
+    )
+
+
+def test_a_mistake_too_many_in_the_last_row_of_a_coverage_fails_it():
+    """Of 100 rows with a budget of 4 % none may be wrong; the worst one is, so 9 in 10 are acted on."""
+    score = np.linspace(0.0, 1.0, 100)
+    promise = Promise.all_of(Promise.among_accepted(0.9), Promise.overall(0.04))
+    found = certified_rule(None, None, promise, RHO, score=score, correct=score > 0.0)
+    assert (found.accepted, found.errors) == (90, 0)
+
+
+@pytest.mark.parametrize("learned", [False, True])
+def test_a_bound_that_is_the_budget_keeps_it(learned):
+    rows = ScoredRows(np.linspace(0.1, 1.0, 50), np.zeros(50, bool), -math.inf)
+    promise = Promise.among_accepted(clopper_pearson_upper(0, 50, RHO if learned else RHO / 10))
+    plan = plan_rule(promise, -math.inf, 50)
+    plan = replace(plan, places=np.array([-math.inf])) if learned else plan
+    found = certified_rule_batches(lambda: [rows], plan, RHO)
+    assert (found.accepted, found.rule.threshold, found.certified) == (50, -math.inf, True)
 
 
 @settings(max_examples=20, deadline=None)
-@given(SEEDS)
-def test_an_order_learned_elsewhere_is_tested_up_to_the_first_failure(seed):
+@given(SEEDS, st.sampled_from([None, 0.02, 0.1]))
+def test_an_order_learned_elsewhere_is_tested_up_to_the_first_failure(seed, overall):
     proba, y, _ = draw(seed, n=400)
     score, wrong = proba.max(1), proba.argmax(1) != y
     half = slice(0, 200)
     selection = ScoredRows(score[half], wrong[half], 0.0)
     rows = ScoredRows(score[200:], wrong[200:], 0.0)
-    plan = plan_rule(Promise.among_accepted(0.2), 0.0, rows.n, selection)
-    found = certified_rule_batches(lambda: [rows], plan, RHO)
+    among = Promise.among_accepted(0.2)
+    promise = among if overall is None else Promise.all_of(among, Promise.overall(overall))
+    plan = plan_rule(promise, 0.0, rows.n, selection)
+    batches = [rows.take(slice(0, 120)), rows.take(slice(120, 200))]
+    found = certified_rule_batches(lambda: batches, plan, RHO)
     last = math.inf
     for place in plan.places:
         n, errors = (rows.score >= place).sum(), ((rows.score >= place) & rows.wrong).sum()
         if n == 0 or binom.cdf(errors, n, 0.2) > RHO:
             break
+        if overall is not None and binom.cdf(errors, rows.n, overall) > RHO:
+            break
         last = place
     assert found.rule.threshold == max(last, 0.0)
+    check_counts(found, rows.score >= last, rows.wrong)
+
+
+@pytest.mark.parametrize(
+    ("places", "overall", "threshold"),
+    [
+        ([0.95, 0.5], None, math.inf),  # no row reaches the first place: nothing is known of it
+        ([0.9, 0.5], None, 0.5),  # one row is enough, for one that is right shows 90 %
+        ([0.9, 0.7, 0.5], 0.05, 0.7),  # at 0.5 stand mistakes, at 0.7 none
+        ([0.9, 0.6, 0.5], 0.05, 0.9),  # a place at which a mistake too many stands accepts it
+    ],
+)
+def test_places_are_passed_in_turn(places, overall, threshold):
+    """Of 100 rows one stands at 0.9, others at 0.8, the four mistakes of which one is affordable at 0.6."""
+    score = np.r_[0.9, np.full(40, 0.8), np.full(4, 0.6), np.full(55, 0.5)]
+    rows = ScoredRows(score, score == 0.6, 0.0)
+    among = Promise.among_accepted(0.95)
+    promise = among if overall is None else Promise.all_of(among, Promise.overall(overall))
+    plan = replace(plan_rule(promise, 0.0, 100), places=np.array(places))
+    found = certified_rule_batches(lambda: [rows], plan, RHO)
+    assert found.rule.threshold == threshold
+    check_counts(found, score >= threshold, rows.wrong)
+
+
+def test_one_row_that_is_wrong_is_no_row_of_two():
+    """Bin(2, 0.96) has at most one success with probability 0.08, Bin(1, 0.96) always."""
+    rows = ScoredRows(np.r_[0.9, np.full(99, 0.5)], np.arange(100) < 1, 0.0)
+    plan = replace(plan_rule(Promise.among_accepted(0.96), 0.0, 100), places=np.array([0.9, 0.5]))
+    assert certified_rule_batches(lambda: [rows], plan, RHO).rule.threshold == math.inf
+
+
+def named_rows(seed: int, n: int = 600) -> tuple[ScoredRows, np.ndarray]:
+    """Rows of three classes, and the name that each is predicted to have."""
+    proba, y, by = draw(seed, n=n, classes=3)
+    rows = ScoredRows(**vars(score_rows(proba, y, owner="test")) | {"by": {"group": by}})
+    return rows, np.array(["cat", "dog", "cow"])[rows.predicted]
+
+
+def learned_plan(rows: ScoredRows, predicted: np.ndarray) -> RulePlan:
+    """A scale for each predicted class, whether it pays or not."""
+    path = learn_path(rows.score, predicted, rows.wrong.astype(float), 0.0)
+    return replace(
+        plan_rule(Promise.overall(ALPHA), 0.0, 300, None, ["cat", "dog", "cow"]), path=path
+    )
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS)
+def test_on_a_learned_path_rows_are_accepted_by_their_places(seed):
+    rows, predicted = named_rows(seed)
+    rest = rows.take(slice(300, 600))
+    plan = learned_plan(rows.take(slice(0, 300)), predicted[:300])
+    place = plan.path.places(rest.score, predicted[300:])
+    reads = []
+
+    def read():
+        reads.append(1)
+        return [rest.take(slice(0, 100)), rest.take(slice(100, 300))]
+
+    found = certified_rule_batches(read, plan, RHO)
+    expected = best_accept(place, rest.wrong, 300, RHO)
+    np.testing.assert_array_equal(accept_rows(found.rule, rest), expected)
+    check_counts(found, expected, rest.wrong)
+    learned = bool(plan.path.scales)
+    assert len(reads) == (3 if learned else 2)  # accepted rows are counted when the rule is known
+    if learned:
+        assert set(found.rule.thresholds) == set(predicted[:300])
+
+
+def test_without_a_mistake_every_row_is_accepted_on_a_learned_path():
+    rows, predicted = named_rows(1)
+    plan = learned_plan(rows.take(slice(0, 300)), predicted[:300])
+    right = replace(rows.take(slice(300, 600)), wrong=np.zeros(300, bool))
+    found = certified_rule_batches(lambda: [right], plan, RHO)
+    assert found.rule.thresholds == {"cat": 0.0, "dog": 0.0, "cow": 0.0}
+    assert (found.accepted, found.errors) == (300, 0)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    SEEDS,
+    st.sets(
+        st.sampled_from(["overall", "by_group", "by_predicted", "by_class"]), min_size=2, max_size=3
+    ),
+)
+def test_counts_of_several_promises_are_those_of_the_rule(seed, kinds):
+    """Whose row it is may be missing in a batch: such a row belongs to no group, and is deferred."""
+    rows, _ = named_rows(seed)
+    by = rows.by["group"].astype(object)
+    by[::50] = None
+    rows = replace(rows, by={"group": by})
+    makers = {
+        "overall": Promise.overall(0.3),
+        "by_group": Promise.by_group(0.4),
+        "by_predicted": Promise.by_predicted({"cat": 0.2, "dog": 0.1}),
+        "by_class": Promise.by_class({"cow": 0.5}),
+    }
+    promise = Promise.all_of(*(makers[kind] for kind in sorted(kinds)))
+    plan = plan_rule(promise, 0.0, 600, classes=["cat", "dog", "cow"])
+    found = certified_rule_batches(lambda: [rows], plan, RHO)
+    accepted = accept_rows(found.rule, rows)
+    check_counts(found, accepted, rows.wrong)
+    assert not ("by_group" in kinds and accepted[::50].any())
 
 
 def test_several_promises_share_rho_by_promise_and_each_among_its_groups():
@@ -275,13 +425,13 @@ def test_rows_that_change_between_two_looks_are_refused():
 
 @pytest.mark.parametrize("value", [0.0, 0.7])
 def test_constant_scores_are_all_accepted_or_all_deferred(value):
-    for mistakes, share in ((5, 1.0), (60, 0.0)):
+    for mistakes, share, threshold in ((5, 1.0, -math.inf), (60, 0.0, math.inf)):
         correct = np.arange(300) >= mistakes
         for promise in (Promise.overall(0.1), Promise.among_accepted(0.1)):
             found = certified_rule(
                 None, None, promise, RHO, score=np.full(300, value), correct=correct
             )
-            assert found.coverage == share
+            assert (found.coverage, found.rule.threshold) == (share, threshold)
             assert found.certified == (share == 1.0)
 
 
@@ -330,9 +480,10 @@ def test_a_fixed_rule_is_certified_in_batches_as_in_memory():
     rule = Rule((Thresholds(("group",), {"A": 0.6, "B": 0.9}),), classes=(0, 1))
     promise = Promise.by_group(0.2)
     batches = [rows.take(slice(a, a + 200)) for a in range(0, 900, 200)]
-    found = certify_rule_batches(
-        batches, rule, plan_rule(promise, 0.0, 900, classes=[0, 1]), RHO, unit="group"
-    )
+    plan = plan_rule(promise, 0.0, 900, classes=[0, 1])
+    known = {"unit": "group", "provenance": Provenance(table="ab")}
+    found = certify_rule_batches(batches, rule, plan, RHO, **known)
+    assert found.provenance == Provenance(table="ab", model=judge(rows, 0.1, RHO).provenance.model)
     accepted = ((by == "A") & (rows.score >= 0.6)) | ((by == "B") & (rows.score >= 0.9))
     assert (found.n, found.accepted, found.errors) == (
         900,
@@ -349,7 +500,36 @@ def test_a_fixed_rule_is_certified_in_batches_as_in_memory():
     np.testing.assert_array_equal(accept_rows(rule, rows), accepted)
     np.testing.assert_array_equal(accepted_by(found, rows), accepted)
     one = certified_threshold(proba, y, 0.3, RHO)
-    np.testing.assert_array_equal(accepted_by(one, rows), rows.score >= one.threshold)
+    at = replace(one, threshold=rows.score.max(), accepted=1, errors=0)
+    np.testing.assert_array_equal(accepted_by(at, rows), rows.score == rows.score.max())
+
+
+@pytest.mark.parametrize(
+    "promise", [Promise.by_predicted(0.2), Promise.cost([[0, 1, 2], [3, 0, 1], [1, 1, 0]], 1.0)]
+)
+def test_a_fixed_rule_for_predictions_has_their_names(promise):
+    rows, predicted = named_rows(7)
+    rows = replace(
+        rows, unknown=np.arange(600) < 3, truth=np.where(np.arange(600) < 3, -1, rows.truth)
+    )
+    limits = {"cat": 0.6, "dog": 0.8, "cow": 0.9}
+    rule = Rule((Thresholds(("predicted",), limits),), classes=("cat", "dog", "cow"))
+    plan = plan_rule(promise, 0.0, 600, classes=["cat", "dog", "cow"])
+    found = certify_rule_batches([rows.take(slice(0, 250)), rows.take(slice(250, 600))], rule, plan)
+    accepted = rows.score >= np.array([limits[name] for name in predicted])
+    np.testing.assert_array_equal(accept_rows(rule, rows), accepted)
+    check_counts(found, accepted, rows.wrong)
+    assert {part.n for part in found.parts} == {600}
+    assert (found.unit, found.unknown, found.rho) == ("row", 3, 0.05)
+
+
+def test_rows_of_classes_that_are_all_unknown_have_no_commonest_label():
+    unknown = np.ones(40, bool)
+    rows = ScoredRows(np.linspace(0.5, 1, 40), unknown, 0.0, truth=np.full(40, -1), predicted=np.zeros(40, int), unknown=unknown)  # fmt: skip
+    plan = plan_rule(Promise.overall(ALPHA), 0.0, 40, classes=[0, 1])
+    found = certified_rule_batches(lambda: [rows], plan, RHO)
+    assert (found.commonest, found.unknown, found.unit) == (0, 40, "row")
+    assert found.provenance.model == judge(rows, ALPHA, RHO).provenance.model
 
 
 @pytest.mark.parametrize(
@@ -358,6 +538,7 @@ def test_a_fixed_rule_is_certified_in_batches_as_in_memory():
         (-math.inf, 0.5, 0.25),
         (math.inf, math.inf, math.inf),
         (0.5, math.inf, math.inf),
+        (math.inf, 0.5, math.inf),
         (0.5, 0.7, 0.6),
         (0.5, math.nextafter(0.5, 1), math.nextafter(0.5, 1)),
         (1.6e308, 1.7e308, 1.65e308),

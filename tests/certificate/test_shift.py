@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from reliablenet.certificate import (
     sensitivity,
     shift_to_reach,
 )
-from reliablenet.certificate.shift import EXAMPLES
+from reliablenet.certificate.shift import EXAMPLES, sensitivities
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 DISTANCES = list(EXAMPLES)
@@ -145,48 +146,144 @@ def test_nothing_wrong_stays_nothing_wrong_unless_rows_come_from_elsewhere() -> 
     assert shift_to_reach(0.0, 0.05) == 0.05
 
 
+NEAR = "('total variation', 'chi-square', 'KL divergence', 'likelihood ratio')"
+
+
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: bound_under_shift(1.2, 0.1), r"`bound` of bound_under_shift must lie in \[0, 1\]"),
-        (lambda: bound_under_shift(math.nan, 0.1), "`bound` of bound_under_shift must lie"),
-        (lambda: bound_under_shift(0.1, -0.1), "`size` .* at least 0 for the total variation"),
-        (
-            lambda: bound_under_shift(0.1, 0.5, "likelihood ratio"),
-            "`size` .* at least 1 for the li",
-        ),
-        (lambda: bound_under_shift(0.1, math.inf), "`size` .* finite number"),
-        (
-            lambda: bound_under_shift(0.1, 0.5, "far"),
-            "`distance` of bound_under_shift must be one of",
-        ),
-        (
-            lambda: shift_to_reach(0.1, 0.05),
-            "`bound` .* at most alpha = 0.05; got 0.1. It is beyond",
-        ),
-        (lambda: shift_to_reach(0.1, 5), r"`alpha` .*Did you mean 0.05"),
-        (lambda: keep_by_weight([1, 2], 0), "`most` of keep_by_weight must be a finite positive"),
-        (lambda: keep_by_weight([1, 2], 2, -1), "`random_state` of keep_by_weight must be"),
+        (lambda: bound_under_shift(1.2, 0.1), "`bound` of bound_under_shift must lie in [0, 1]; got 1.2."),
+        (lambda: bound_under_shift(-0.1, 0.1), "`bound` of bound_under_shift must lie in [0, 1]; got -0.1."),
+        (lambda: bound_under_shift(math.nan, 0.1), "`bound` of bound_under_shift must lie in [0, 1]; got nan."),
+        (lambda: bound_under_shift("0.1", 0.1), "`bound` of bound_under_shift must lie in [0, 1]; got '0.1'."),
+        (lambda: bound_under_shift(0.1, -0.1), "`size` of bound_under_shift must be a finite number of at least 0 for the total variation; got -0.1."),
+        (lambda: bound_under_shift(0.1, "far"), "`size` of bound_under_shift must be a finite number of at least 0 for the total variation; got 'far'."),
+        (lambda: bound_under_shift(0.1, 0.5, "likelihood ratio"), "`size` of bound_under_shift must be a finite number of at least 1 for the likelihood ratio; got 0.5."),
+        (lambda: bound_under_shift(0.1, math.inf, "chi-square"), "`size` of bound_under_shift must be a finite number of at least 0 for the chi-square; got inf."),
+        (lambda: bound_under_shift(0.1, 0.5, "far"), f"`distance` of bound_under_shift must be one of {NEAR}; got 'far'."),
+        (lambda: shift_to_reach(0.1, 0.05), "`bound` of shift_to_reach must be at most alpha = 0.05; got 0.1. It is beyond alpha already."),
+        (lambda: shift_to_reach(2, 0.05), "`bound` of shift_to_reach must lie in [0, 1]; got 2."),
+        (lambda: shift_to_reach(0.1, 5), "`alpha` of shift_to_reach must lie in (0, 1); got 5. Did you mean 0.05?"),
+        (lambda: shift_to_reach(0.1, 0.5, "far"), f"`distance` of shift_to_reach must be one of {NEAR}; got 'far'."),
+        (lambda: keep_by_weight([1, 2], 0), "`most` of keep_by_weight must be a finite positive number; got 0."),
+        (lambda: keep_by_weight([1, 2], math.inf), "`most` of keep_by_weight must be a finite positive number; got inf."),
+        (lambda: keep_by_weight([1, 2], "2"), "`most` of keep_by_weight must be a finite positive number; got '2'."),
+        (lambda: keep_by_weight([1, 2], 2, -1), "`random_state` of keep_by_weight must be a whole number from 0 to 2**32 - 1; got -1."),
+        (lambda: keep_by_weight([1, 3], 2), "`weights` of keep_by_weight must lie between 0 and `most` = 2; got 3 in row 1. `most` is the largest weight that any row of the source can have."),
+        (lambda: keep_by_weight([1, -1, 9], 2.5), "`weights` of keep_by_weight must lie between 0 and `most` = 2.5; got -1 in row 1. `most` is the largest weight that any row of the source can have."),
+        (lambda: keep_by_weight([math.nan], 2), "`weights` of keep_by_weight must lie between 0 and `most` = 2; got nan in row 0. `most` is the largest weight that any row of the source can have."),
+        (lambda: keep_by_weight([[1.0]], 2), "`weights` of keep_by_weight must be a vector of numbers; got shape (1, 1) of float64."),
+        (lambda: keep_by_weight(["a"], 2), "`weights` of keep_by_weight must be a vector of numbers; got shape (1,) of <U1."),
     ],
-)
-def test_sizes_that_mean_nothing_are_refused(call, text) -> None:
-    with pytest.raises(InvalidParameterError, match=text):
+)  # fmt: skip
+def test_what_means_nothing_is_refused_in_these_words(call, text) -> None:
+    with pytest.raises((InvalidParameterError, InvalidDataError)) as caught:
         call()
+    assert str(caught.value) == text
 
 
-@pytest.mark.parametrize(
-    ("weights", "text"),
-    [
-        ([1, 3], "must lie between 0 and `most` = 2; got 3 in row 1"),
-        ([1, -1], "got -1 in row 1"),
-        ([math.nan], "got nan in row 0"),
-        ([[1.0]], "must be a vector of numbers"),
-        (["a"], "must be a vector of numbers"),
-    ],
-)
-def test_weights_that_cannot_be_drawn_by_are_refused(weights, text) -> None:
-    with pytest.raises(InvalidDataError, match=text):
-        keep_by_weight(weights, 2)
+def test_what_is_no_vector_is_named() -> None:
+    with pytest.raises(InvalidDataError, match=r"^`weights` must be an array; got a list"):
+        keep_by_weight([[1], [2, 3]], 2)
+
+
+def mix_by_hand(value: int) -> int:
+    """One step of splitmix64, with Python's whole numbers."""
+    value = (value + 0x9E3779B97F4A7C15) % 2**64
+    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    value = (value ^ (value >> 27)) * 0x94D049BB133111EB % 2**64
+    return value ^ (value >> 31)
+
+
+@pytest.mark.parametrize("kind", [float, np.float32, int, np.uint8])
+def test_a_row_is_kept_by_a_number_of_the_seed_and_its_place(kind) -> None:
+    weights = (np.arange(300) % 7).astype(kind)
+    for seed in (0, 5):
+        chance = [(mix_by_hand(i ^ mix_by_hand(seed)) >> 11) / 2**53 for i in range(300)]
+        found = keep_by_weight(weights, 6, seed)
+        assert found.tolist() == [u < w / 6 for u, w in zip(chance, weights.tolist(), strict=True)]
+    assert (keep_by_weight(weights, 6) == keep_by_weight(weights, 6, 0)).all()
+
+
+@pytest.mark.parametrize("u", [1e-9, 1e-4, 0.3])
+@pytest.mark.parametrize("move", [1e-9, 1e-3, 0.5])
+def test_the_bound_under_a_divergence_is_exact_to_the_last_digits(u, move) -> None:
+    """The divergence just below the bound is less than the size of the move, just above it is more."""
+    bound = bound_under_shift(u, move, "KL divergence")
+    p = np.array([u, 1.0 - u])
+    low, high = (
+        distance_of(np.array([q, 1.0 - q]), p, "KL divergence")
+        for q in (bound - 1e-10 * (bound - u), bound + 1e-10 * (bound - u))
+    )
+    assert low < move * (1 + 1e-12)
+    assert high > move * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+def test_what_is_always_wrong_stays_so(distance) -> None:
+    assert bound_under_shift(1.0, SIZES[distance][2], distance) == 1.0
+    assert (
+        bound_under_shift(0.99, SIZES[distance][3], distance) == 1.0
+        or distance == "likelihood ratio"
+    )
+    assert bound_under_shift(1, SIZES[distance][0], distance) == 1.0
+
+
+def test_all_rows_may_go_wrong_where_the_move_is_minus_the_logarithm() -> None:
+    assert bound_under_shift(0.5, math.log(2), "KL divergence") == 1.0
+    assert 0.9 < bound_under_shift(0.5, math.log(2) - 0.05, "KL divergence") < 1.0
+
+
+def test_the_card_is_these_closed_forms() -> None:
+    granted = Certificate(1, 120, 153, alpha=0.05, rho=0.05, threshold=0.9)
+    u, a = granted.upper_bound, 0.05
+    card = sensitivity(granted)
+    assert (card.alpha, card.bound) == (a, u)
+    kl = a * math.log(a / u) + (1 - a) * math.log((1 - a) / (1 - u))
+    assert card.reach == pytest.approx(
+        {
+            "total variation": a - u,
+            "chi-square": (a - u) ** 2 / (u * (1 - u)),
+            "KL divergence": kl,
+            "likelihood ratio": a / u,
+        }
+    )
+    found = card.to_dict()
+    assert found["meaning"] == (
+        "sensitivity, not a promise: how far the source may move before alpha is reached"
+    )
+    assert found["reach"] == card.reach
+    bounds = [tuple(entry.values()) for entry in found["bounds"]]
+    assert {tuple(entry) for entry in found["bounds"]} == {("distance", "size", "bound")}
+    expected = [
+        ("total variation", 0.01, u + 0.01),
+        ("total variation", 0.05, u + 0.05),
+        ("chi-square", 0.01, u + math.sqrt(0.01 * u * (1 - u))),
+        ("chi-square", 0.1, u + math.sqrt(0.1 * u * (1 - u))),
+        ("KL divergence", 0.01, bound_under_shift(u, 0.01, "KL divergence")),
+        ("KL divergence", 0.1, bound_under_shift(u, 0.1, "KL divergence")),
+        ("likelihood ratio", 1.1, 1.1 * u),
+        ("likelihood ratio", 1.5, 1.5 * u),
+        ("likelihood ratio", 2.0, 2.0 * u),
+    ]
+    assert [entry[:2] for entry in bounds] == [entry[:2] for entry in expected]
+    assert [entry[2] for entry in bounds] == pytest.approx([entry[2] for entry in expected])
+    frame = card.to_frame()
+    assert list(frame.columns) == ["distance", "size", "bound", "within_alpha"]
+    assert frame.iloc[:, :3].to_numpy().tolist() == [list(entry) for entry in bounds]
+
+
+def test_parts_that_share_a_name_are_told_apart() -> None:
+    made = {"alpha": 0.05, "rho": 0.05, "threshold": 0.9, "name": "yes"}
+    granted = Certificate(1, 120, 153, **made, population="class")
+    refused = Certificate(9, 120, 153, **made, population="group")
+    other = Certificate(0, 120, 153, **made, population="predicted")
+    found = sensitivities(SimpleNamespace(parts=(granted, refused, other)))
+    assert {name: card.bound for name, card in found.items()} == {
+        "yes": granted.upper_bound,
+        "yes (predicted, part 3)": other.upper_bound,
+    }
+    assert sensitivities(refused) == {}
 
 
 def test_a_granted_certificate_has_a_card_and_a_refused_one_has_none() -> None:

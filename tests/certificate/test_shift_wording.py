@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given, strategies as st
 from rule_examples import make
@@ -34,6 +36,14 @@ def test_of_several_parts_the_one_that_bears_least_is_named():
     assert text.startswith(
         (f"the weakest part, {weakest}, would", f"of the weakest part, {weakest}, the budget")
     )
+    few, many = (
+        Certificate(1, 120, n, alpha=0.05, rho=0.05, threshold=0.9, name=name)
+        for n, name in ((153, "z"), (900, "a"))
+    )
+    for parts in ((few, many), (many, few)):
+        assert survival(SimpleNamespace(parts=parts)).startswith(
+            "the weakest part, z, would survive if 1.93 %"
+        )
     assert not survival(make("overall")).startswith("all")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -88,6 +89,8 @@ def test_populations_are_counted_as_by_hand_in_one_batch_or_in_many(promise, nam
     for tally in (whole, parts):
         found = zip(tally.sizes, tally.accepted, tally.errors, strict=True)
         assert dict(zip(tally.labels, map(list, found), strict=True)) == expected
+        kinds = {array.dtype for array in (tally.sizes, tally.accepted, tally.errors)}
+        assert kinds == {np.dtype(np.int64)}  # counts have no rounding
         for code, label in enumerate(tally.labels):
             assert sorted(tally._mistakes(code)[0]) == sorted(mistakes_of(promise, rows, label))
 
@@ -155,6 +158,7 @@ def test_costs_are_sums_of_the_table_row_by_row(unknown):
     np.testing.assert_allclose(tally.spending(rows, tally.codes(rows)), np.array(spent) / 8.0)
     assert not tally.counts
     assert tally.budgets == [1.0 / 8.0]
+    assert (tally._truths.dtype, tally._acted.dtype) == (np.int64, np.int64)
 
 
 def test_costs_follow_the_order_of_the_model():
@@ -181,7 +185,7 @@ def test_one_positive_cost_is_a_count():
         (Promise.by_class({"cat": 0.1, "eel": 0.1, "elk": 0.1}), NAMES, None, "`alpha` of Promise.by_class names ['eel', 'elk'], which is no class of the model; its classes are ['cat', 'dog', 'cow']."),
         (Promise.by_predicted({"eel": 0.1}), NAMES, None, "`alpha` of Promise.by_predicted names ['eel'], which is no class of the model; its classes are ['cat', 'dog', 'cow']."),
         (Promise.cost(COSTS, 1.0), NAMES[:2], None, "`matrix` of Promise.cost must have a row and a column for each class of the model, ['cat', 'dog']; got 3 rows."),
-        (Promise.cost(COSTS, 1.0, classes=["cat", "dog", "elk"]), NAMES, None, "each class of the model, ['cat', 'dog', 'cow']; got those of ['cat', 'dog', 'elk']."),
+        (Promise.cost(COSTS, 1.0, classes=["cat", "dog", "elk"]), NAMES, None, "`matrix` of Promise.cost must have a row and a column for each class of the model, ['cat', 'dog', 'cow']; got those of ['cat', 'dog', 'elk']."),
         (Promise.by_group(0.1, by=["race", "sex"]), None, make_rows(by=False), "The promise speaks of the groups of race and sex: give the group of each row with `by`."),
         (Promise.by_class(0.1), None, ScoredRows(np.ones(3), np.zeros(3, bool), 0.0), "Promise.by_class needs true and predicted labels; `correct` alone has none."),
         (Promise.by_predicted(0.1), None, ScoredRows(np.ones(3), np.zeros(3, bool), 0.0), "Promise.by_predicted needs true and predicted labels; `correct` alone has none."),
@@ -193,7 +197,75 @@ def test_one_positive_cost_is_a_count():
 def test_what_a_promise_cannot_count_is_said(promise, classes, rows, message):
     with pytest.raises((InvalidParameterError, InvalidDataError)) as caught:
         counted(promise, classes, [rows])
-    assert message in str(caught.value)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("known", ["truth", "predicted"])
+def test_costs_need_the_truth_and_the_prediction(known):
+    rows = ScoredRows(np.ones(3), np.zeros(3, bool), 0.0, **{known: np.zeros(3, int)})
+    with pytest.raises(InvalidParameterError, match=r"^Promise\.cost needs true and predicted"):
+        counted(Promise.cost(COSTS, 1.0), None, [rows])
+
+
+@pytest.mark.parametrize("strange", ["truth", "predicted"])
+def test_a_label_that_only_begins_like_a_known_one_has_no_cost(strange):
+    labels = {"truth": NAMES.copy(), "predicted": NAMES.copy()}
+    labels[strange] = np.array(["cat", "dogs", "cow"])
+    rows = ScoredRows(np.ones(3), labels["truth"] != labels["predicted"], 0.0, **labels)
+    with pytest.raises(InvalidDataError, match="the rows hold other labels"):
+        counted(Promise.cost(COSTS, 1.0, classes=NAMES), None, [rows])
+
+
+@pytest.mark.parametrize(
+    ("promise", "classes", "expected"),
+    [
+        (Promise.by_class(0.1), NAMES, [0, 1, 2, -1]),
+        (Promise.by_class({"dog": 0.1}), NAMES, [-1, 0, -1, -1]),
+        (Promise.by_class({2: 0.1, 0: 0.1}), None, [1, -1, 0, -1]),
+        (Promise.by_group(0.1, by="race"), None, [0, 1, 0, -1]),
+        (Promise.overall(0.1), None, [0, 0, 0, 0]),
+    ],
+)  # fmt: skip
+def test_a_row_of_no_population_has_the_number_minus_one(promise, classes, expected):
+    by = {"race": np.array(["A", "B", "A", None], object)}
+    truth = np.array([0, 1, 2, -1])
+    rows = ScoredRows(np.ones(4), np.ones(4, bool), 0.0, truth=truth, predicted=np.zeros(4, int), by=by)  # fmt: skip
+    assert Tally(promise, classes).codes(rows).tolist() == expected
+
+
+def test_a_group_may_be_called_all():
+    tally = Tally(Promise.by_group(0.1, by="race"))
+    for names, codes in ((["all", "all"], [0, 0]), (["all", "B"], [0, 1])):
+        rows = ScoredRows(np.ones(2), np.zeros(2, bool), 0.0, by={"race": np.array(names)})
+        assert tally.codes(rows).tolist() == codes
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [Promise.by_group(0.3, by="race"), Promise.by_class(0.3), Promise.by_predicted(0.15)],
+    ids=lambda promise: promise.kind,
+)
+def test_each_population_affords_mistakes_of_its_own(promise):
+    for seed in range(5):
+        rows = make_rows(300, seed)
+        tally = counted(promise, NAMES, [rows])
+        for code, label in enumerate(tally.labels):
+            n, alpha = int(tally.sizes[code]), tally.budgets[code]
+            places = sorted(mistakes_of(promise, rows, label), reverse=True)
+            most = sum(binom.cdf(np.arange(n + 1), n, alpha) <= 0.1) - 1
+            expected = places[most] if len(places) > most else -math.inf
+            assert tally.excess(code, 0.1) == expected
+
+
+def test_a_cost_at_the_limit_is_afforded():
+    """One row of ten that costs what the bound affords to the last bit, and one that costs a bit more."""
+    most = largest_certifiable_cost(10, 0.1, 0.9) * (1 + 1e-12)
+    for cost, excess in ((most, -math.inf), (math.nextafter(most, 1), 0.5)):
+        truth = np.arange(10) % 2
+        predicted = np.where(np.arange(10) == 0, 1, truth)
+        rows = ScoredRows(np.full(10, 0.5), truth != predicted, 0.0, truth=truth, predicted=predicted)  # fmt: skip
+        tally = counted(Promise.cost([[0, cost], [1, 0]], 0.1), [0, 1], [rows])
+        assert tally.excess(0, 0.9) == excess
 
 
 @pytest.mark.parametrize(
@@ -312,6 +384,20 @@ def test_those_with_enough_rows_share_the_level_alike(sizes, tested, each, refus
     found = share_level(Sizes(sizes, [0.1] * len(sizes)), 0.1)
     assert found.tested == tested
     assert (found.each, found.refused) == pytest.approx((each, refused))
+
+
+def test_of_equal_ones_the_first_are_tested():
+    """Of 70 populations of 60 rows 55 can share a level of 0.1: 0.9 ** 60 is 0.1 / 55.6."""
+    found = share_level(Sizes([60] * 70, [0.1] * 70), 0.1)
+    assert found.tested == list(range(55))
+    assert found == Level(list(range(55)), 0.1 / 55, 0.1 / 56)
+    with pytest.raises(FrozenInstanceError):
+        found.each = 1.0
+
+
+def test_a_chance_that_is_the_level_is_enough():
+    assert share_level(Sizes([10], [0.5]), 2.0**-10).tested == [0]
+    assert share_level(Sizes([10], [0.5]), math.nextafter(2.0**-10, 0)).tested == []
 
 
 def test_without_a_budget_there_is_no_share():

@@ -157,16 +157,17 @@ class CostCertificate(Certificate):
         """One sentence in numbers: why the certificate was granted or refused."""
         level = f"({confidence(self.rho)} confidence)"
         bound = math.nextafter(self.upper_bound * self.largest, math.inf)
-        shown = f"{math.ceil(bound * 1e4) / 1e4:g}" if bound > self.budget else f"{self.budget:g}"
+        most = math.ceil(bound * 1e4) / 1e4 if self.upper_bound > self.alpha else self.budget
+        shown = f"{most:.12g}"
         said = (
-            f"{self.accepted:,} of {self.n:,} rows acted on cost {self.cost:g} in all, "
+            f"{self.accepted:,} of {self.n:,} rows acted on cost {self.cost:.12g} in all, "
             f"{self.mean_cost:.4g} a row: acting {{}} cost at most {shown} a row on average {level}"
         )
         if self.certified:
             return said.format("will")
         if self.threshold == math.inf:
             return (
-                f"no threshold keeps acting within {self.budget:g} a row on average in {self.n:,} rows "
+                f"no threshold keeps acting within {self.budget:.12g} a row on average in {self.n:,} rows "
                 f"{level}"
             )
         return said.format("could")

@@ -119,4 +119,6 @@ def _smallest(numbers: NDArray[np.intp], priority: NDArray[np.uint64]) -> NDArra
 
 def _as_names(groups: Any) -> NDArray[Any]:
     # numpy would write NaN among texts as the text "nan"
-    return as_array(groups) if hasattr(groups, "shape") else np.array(groups, dtype=object)
+    return (
+        as_array(groups, "groups") if hasattr(groups, "shape") else np.array(groups, dtype=object)
+    )

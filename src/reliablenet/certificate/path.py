@@ -88,8 +88,7 @@ def learn_path(score: Floats, predicted: NDArray[Any], spending: Floats, lowest:
     if len(labels) < 2 or len(score) < LEAST_ROWS or not spending.any():
         return Path({}, lowest)
     spending = spending / spending.max()
-    order = np.argsort(score, kind="stable")
-    pooled = _falling(score[order], spending[order], np.ones(len(score)))
+    pooled = _falling(score, spending, np.ones(len(score)))
     points = np.quantile(score, np.linspace(0.0, 1.0, POINTS))
     prior = np.interp(points, *pooled)
     scales = {}
@@ -98,8 +97,7 @@ def learn_path(score: Floats, predicted: NDArray[Any], spending: Floats, lowest:
         x = np.concatenate([score[own], points])
         y = np.concatenate([spending[own], prior])
         weight = np.concatenate([np.ones(int(own.sum())), np.full(POINTS, SHRINK / POINTS)])
-        order = np.argsort(x, kind="stable")
-        knots, level = _falling(x[order], y[order], weight[order])
+        knots, level = _falling(x, y, weight)
         scales[label] = (knots, -level)
     return Path(scales, lowest)
 
@@ -111,13 +109,12 @@ def _place(score: Floats, scale: tuple[Floats, Floats]) -> Floats:
 
 def _falling(x: Floats, y: Floats, weight: Floats) -> tuple[Floats, Floats]:
     """Return knots of the best falling fit of y on x: the middle and the level of each flat piece."""
-    fit = isotonic_regression(y, weights=weight, increasing=False)
+    x, whose = np.unique(x, return_inverse=True)  # rows of one score have one place, in any order
+    mass, total = np.bincount(whose, weight), np.bincount(whose, weight * y)
+    fit = isotonic_regression(total / mass, weights=mass, increasing=False)
     starts = fit.blocks[:-1]
-    mass = np.add.reduceat(weight, starts)
-    middle = np.add.reduceat(weight * x, starts) / mass
-    level = np.asarray(fit.x)[starts]
-    knots, first = np.unique(middle, return_index=True)
-    return knots, level[first]
+    middle = np.add.reduceat(mass * x, starts) / np.add.reduceat(mass, starts)
+    return middle, np.asarray(fit.x)[starts]
 
 
 def _distinct(labels: NDArray[Any]) -> list[Any]:
@@ -146,7 +143,7 @@ def _smallest(scale: tuple[Floats, Floats], wanted: float, lowest: float) -> flo
 
 def _rank(value: float) -> int:
     """Return the place of a float among all floats, as an integer."""
-    (bits,) = struct.unpack("<q", struct.pack("<d", value + 0.0))
+    (bits,) = struct.unpack("<q", struct.pack("<d", value))
     return int(bits) if bits >= 0 else -(bits & (2**63 - 1))
 
 

@@ -200,7 +200,11 @@ class Promise:
             )
         if table.dtype.kind not in "biuf":
             raise parameter_error("matrix", "Promise.cost", "hold numbers", matrix)
-        names = None if classes is None else tuple(map(plain_label, as_array(classes).tolist()))
+        names = (
+            None
+            if classes is None
+            else tuple(map(plain_label, as_array(classes, "classes").tolist()))
+        )
         rows = tuple(tuple(float(value) for value in row) for row in table.tolist())
         return cls("cost", budget, costs=rows, classes=names)
 

@@ -38,7 +38,7 @@ def promise_text(promise: Promise, tolerance: str = "") -> str:
     if promise.kind == "all_of":
         return "; ".join(promise_text(part, tolerance) for part in promise.parts)
     if promise.kind == "cost":
-        return f"acting costs at most {promise.alpha:g} a row on average"
+        return f"acting costs at most {promise.alpha:.12g} a row on average"
     acted = f"are acted on {wording.wrongly(tolerance)}"
     if promise.kind == "overall":
         return f"at most {exact(_number(promise))} of all rows {acted}"

@@ -342,7 +342,9 @@ def columns_of(
                 f"`by` of {owner} must hold the column {name!r}; got {list(by)}."
             )
         column = by[name] if tabular else by
-        values = as_array(column) if hasattr(column, "shape") else np.array(column, dtype=object)
+        values = (
+            as_array(column, "by") if hasattr(column, "shape") else np.array(column, dtype=object)
+        )
         if values.shape != (n,):
             raise InvalidDataError(
                 f"`by` of {owner} must give one group for each of the {n} rows; got shape "

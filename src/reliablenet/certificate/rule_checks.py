@@ -215,7 +215,9 @@ def _check_counts(c: RuleCertificate, promise: Promise, parts: list[Certificate]
         rows = 0 if kind == "by_predicted" else sum(part.n for part in parts)
         accepted = sum(part.accepted for part in parts)
         if rows > c.n or accepted > c.accepted or sum(p.errors for p in parts) > c.errors:
-            raise InvalidDataError(f"The parts of {promise} count more rows than there are.")
+            raise InvalidDataError(
+                f"The parts of this promise count more rows than there are: {promise}."
+            )
 
 
 def _check_threshold(rule: Rule, promise: Promise, part: Certificate, own: bool) -> None:

@@ -34,7 +34,7 @@ from reliablenet.certificate.rule_certificate import RuleCertificate
 from reliablenet.certificate.rule_parts import make_parts
 from reliablenet.certificate.rule_plan import Floats, RulePlan, named
 from reliablenet.certificate.scored import ScoredRows
-from reliablenet.certificate.tally import Level, Tally, share_level
+from reliablenet.certificate.tally import Tally, share_level
 
 COVERAGES = tuple(k / 10 for k in range(10, 0, -1))  # tried where no order was learned
 
@@ -125,7 +125,6 @@ class Search:
         self.fixed = rule is not None
         self.stage: Stage = "as it stands" if self.fixed else "mistakes"
         self.steady_level = self.among_level = rho  # where the rule is fixed, all must pass
-        self.levels: list[Level] = []
         self.count = Count(unit=unit)
         self.own, self.joint = plan.tallies()
         # with the second look; on a learned path the rule must be known first
@@ -250,7 +249,7 @@ class Search:
             ),
             default=-math.inf,
         )
-        if self.among is not None and self.excess < math.inf:
+        if self.among is not None:
             self.place = self._sequence() if len(self.plan.places) else self._coverages()
 
     def _look_above(self, rows: ScoredRows) -> None:
@@ -267,8 +266,6 @@ class Search:
         if self.joint:
             fixed = not math.isnan(self.place)
             above = place >= self.place if fixed else place > self.excess
-            if self.excess == math.inf:
-                above = np.zeros(rows.n, bool)
             self.next = min(self.next, float(place[above].min(initial=math.inf)))
             accepted &= above
         if self.counted:
@@ -287,9 +284,7 @@ class Search:
         if self.joint:
             place = self.place
             if math.isnan(place):
-                place = _midway(
-                    self.excess, self.next, path.lowest if not path.scales else -math.inf
-                )
+                place = _midway(self.excess, self.next, -math.inf)
             if not path.scales:
                 tables.append(Thresholds((ALL,), {ALL: max(place, path.lowest)}))
             else:
@@ -359,7 +354,7 @@ class Search:
         place = np.concatenate([part for part, _ in self._scores])
         wrong = np.concatenate([part for _, part in self._scores])
         self._scores.clear()
-        order = np.argsort(-place, kind="stable")
+        order = np.argsort(-place)  # a coverage holds all ties or none
         place, total = place[order], np.cumsum(wrong[order])
         for coverage in COVERAGES:
             rank = math.ceil(coverage * len(place))

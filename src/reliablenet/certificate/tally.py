@@ -289,19 +289,19 @@ class Tally:
         affordable = largest_certifiable_cost(n, alpha, level)
         if affordable < 0.0:
             return math.inf
-        order = np.argsort(-place, kind="stable")
+        order = np.argsort(-place)
         total = np.cumsum(spent[order])
         over = np.flatnonzero(total > affordable * ROUNDED)
         return -math.inf if len(over) == 0 else float(place[order[over[0]]])
 
     def _mistakes(self, code: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the places of a population's mistakes, and what each spends, in the order of rows."""
+        """Return the places of a population's mistakes, and what each spends where it is no count."""
         place, spent = np.frombuffer(self._place), np.frombuffer(self._spent)
-        if len(self.labels) == 1 and self.promise.kind in ("overall", "cost"):
+        if len(self.labels) == 1:
             return place, spent
         if self._sorted is None:  # once for all populations: there may be many
             whose = np.frombuffer(self._whose, np.int32)
-            order = np.argsort(whose, kind="stable")
+            order = np.argsort(whose)
             ends = np.searchsorted(whose[order], np.arange(len(self.labels) + 1))
             self._sorted = place[order], ends
         places, ends = self._sorted
@@ -348,13 +348,13 @@ def share_level(tally: Tally, rho: float) -> Level:
     on sizes alone. The others share alike; whoever may accept every row passes its share on (Holm).
     """
     budgets = tally.budgets
-    known = [c for c in range(len(budgets)) if tally.sizes[c] and not math.isnan(budgets[c])]
-    # the chance of no mistake at all where JCW is alpha; the level must not be below it
-    chance = np.array([(1.0 - budgets[code]) ** int(tally.sizes[code]) for code in known])
+    # the chance of no mistake at all where JCW is alpha; the level must not be below it: 1 without rows,
+    # NaN without a budget
+    chance = np.array([(1.0 - budgets[code]) ** int(n) for code, n in enumerate(tally.sizes)])
     order = np.argsort(chance, kind="stable")
-    within = chance[order] <= rho / np.arange(1, len(known) + 1)
+    within = chance[order] <= rho / np.arange(1, len(budgets) + 1)
     most = int(np.flatnonzero(within)[-1]) + 1 if within.any() else 0
-    tested = [known[i] for i in order[:most]]
+    tested = order[:most].tolist()
     done = 0
     while True:
         level = rho / max(most - done, 1)
