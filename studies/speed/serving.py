@@ -64,18 +64,21 @@ def single_rows(clients: int) -> Record:
         path = str(folder / "model.rnet")
         log = ("--log", str(folder / "d.db"), "--port", "0")
         with (
-            server("reliablenet", "serve", path, *log) as (ours, _),
-            server("studies.speed.bare_server", path) as (bare, _),
+            server("reliablenet", "serve", path, *log) as (ours, our_pid),
+            server("studies.speed.bare_server", path) as (bare, bare_pid),
         ):
             asked = {
-                "ours": (ours, "/invocations", row),
-                "padded": (bare, "/padded", encoded),
-                "plain": (bare, "/plain", encoded),
+                "ours": (our_pid, ours, "/invocations", row),
+                "padded": (bare_pid, bare, "/padded", encoded),
+                "plain": (bare_pid, bare, "/plain", encoded),
             }
             found: dict[str, list[dict[str, float]]] = {name: [] for name in asked}
             for place in range(ROUNDS + 1):
-                for kind, (url, route, body) in asked.items():
+                for kind, (pid, url, route, body) in asked.items():
+                    spent = processor_seconds(pid)
                     measured = load(url, route, body, clients, SECONDS)
+                    spent = processor_seconds(pid) - spent
+                    measured["processor_ms"] = 1e3 * spent / measured["requests"]
                     if place:  # the first round warms up
                         found[kind].append(measured)
             sums = counts(ours)

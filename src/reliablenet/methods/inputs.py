@@ -39,7 +39,8 @@ def check_rows(model: BaseEstimator, X: Any, y: Any, *, reset: bool) -> Any:
     X = as_array(X) if hasattr(X, "detach") else pandas_of(X)
     owner = type(model).__name__
     if isinstance(X, pd.DataFrame):
-        validate_data(model, X, y, reset=reset, skip_check_array=True)
+        if reset or not _has_known_names(model, X, y):
+            validate_data(model, X, y, reset=reset, skip_check_array=True)
         if len(X) == 0 or X.shape[1] == 0:
             raise InvalidDataError(
                 f"Found array with 0 sample(s) or feature(s) (shape={X.shape}) while a minimum "
@@ -58,6 +59,15 @@ def check_rows(model: BaseEstimator, X: Any, y: Any, *, reset: bool) -> Any:
             f"`X` of {owner} must hold numbers if it is an array; got text ({error}). Pass a data "
             "frame: its text columns become categories."
         ) from None
+
+
+def _has_known_names(model: BaseEstimator, X: pd.DataFrame, y: Any) -> bool:
+    """Tell whether a frame has the columns that a model knows, in their order: then all is well.
+
+    scikit-learn finds the same out, and takes a tenth of the time of a decision about one row.
+    """
+    names = getattr(model, "feature_names_in_", None)
+    return isinstance(y, str) and names is not None and X.columns.tolist() == names.tolist()
 
 
 def check_labels(X: Any, y: Any, name: str) -> NDArray[Any]:

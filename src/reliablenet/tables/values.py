@@ -21,6 +21,8 @@ def is_number(values: pd.Series[Any], name: Any) -> bool:
 
 def read_numbers(values: pd.Series[Any], name: Any) -> NDArray[np.float64]:
     """Return a new array of numbers, missing ones as NaN."""
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf":
+        return _finite(np.array(values.to_numpy(), np.float64), values, name)
     try:
         if not is_number(values, name) and values.dtype != object:
             raise TypeError
@@ -36,6 +38,11 @@ def read_numbers(values: pd.Series[Any], name: Any) -> NDArray[np.float64]:
                 f"{texts.iloc[row]!r} in row {row_number(values, row)}. Write a number, or leave it empty "
                 'to have it imputed (in pandas: to_numeric with errors="coerce").'
             ) from None
+    return _finite(numbers, values, name)
+
+
+def _finite(numbers: NDArray[np.float64], values: pd.Series[Any], name: Any) -> NDArray[np.float64]:
+    """Return numbers, or refuse an infinite one."""
     if np.isinf(numbers).any():
         row = int(np.flatnonzero(np.isinf(numbers))[0])
         raise InvalidDataError(
