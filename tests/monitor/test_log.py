@@ -280,6 +280,27 @@ def test_places_that_are_no_log(tmp_path):
         DecisionLog(tmp_path / "other.db")
 
 
+def test_a_file_that_is_no_database_is_closed_again(tmp_path, monkeypatch):
+    opened = []
+
+    class Connection(sqlite3.Connection):
+        def __init__(self, *given, **more):
+            super().__init__(*given, **more)
+            opened.append(self)
+
+    real = sqlite3.connect
+    monkeypatch.setattr(
+        sqlite3, "connect", lambda *given, **more: real(*given, **more, factory=Connection)
+    )
+    (tmp_path / "text.db").write_text("some text that is no database\n" * 40)
+    with pytest.raises(DecisionLogError, match="file is not a database"):
+        DecisionLog(tmp_path / "text.db", create=True)
+    assert opened
+    for connection in opened:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            connection.execute("SELECT 1")
+
+
 def test_a_password_is_never_shown():
     with pytest.raises(DecisionLogError) as caught:
         DecisionLog("postgresql://user:secret@127.0.0.1:1/x", timeout=2)

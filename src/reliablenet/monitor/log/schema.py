@@ -159,11 +159,15 @@ def _sqlite(path: Path, *, create: bool, durable: bool, timeout: float) -> sa.En
             isolation_level=None,  # transactions begin where `_begin` says so
             check_same_thread=False,
         )
-        if create:
-            # In write-ahead mode NORMAL loses nothing when the process dies, FULL when the power does.
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-        connection.execute("PRAGMA foreign_keys = ON")
+        try:
+            if create:
+                # In write-ahead mode NORMAL loses nothing when the process dies, FULL when the power does.
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            connection.execute("PRAGMA foreign_keys = ON")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     engine = sa.create_engine(
