@@ -82,11 +82,10 @@ def reason(certificate: Certificate) -> str:
     c = certificate
     level, bound = f"({confidence(c.rho)} confidence)", percent_up(c.upper_bound, c.alpha)
     counted = f"{_mistakes(c, c.errors)} in {_units(c)}"
-    certain, possible = f"at most {bound}", f"up to {bound}"
     if c.certified:
-        return f"{counted}: {_claim(c, certain, 'will')} {level}"
+        return f"{counted}: {_claim(c, f'at most {bound}', 'will')} {level}"
     most = largest_certifiable_errors(c.n, c.alpha, c.rho)
-    observed = f"{counted}: {_claim(c, possible, 'could')} {level}"
+    observed = f"{counted}: {_claim(c, f'up to {bound}', 'could')} {level}"
     if most < 0:
         return f"{observed}; alpha = {exact(c.alpha)} needs {_rows_missing(c)}"
     allowed = f"alpha = {exact(c.alpha)} allows {_mistakes(c, most)} in {_units(c)}"
@@ -312,8 +311,7 @@ def threshold_text(value: float) -> str:
     digits, mark, power = repr(float(value)).partition("e")
     digits = digits.removesuffix(".0")
     sign = value < 0
-    if len(digits) > 10 + sign and "." in digits:
-        # never within the digits before the point
+    if len(digits) > 10 + sign and "." in digits:  # which is never cut before its point
         digits = f"{digits[: max(8 + sign, digits.index('.') + 2)]}…"
     return digits + mark + power
 
@@ -347,9 +345,8 @@ def _claim(c: Certificate, share: str, will: str) -> str:
         return f"{share} of the rows acted on {will} be {wrong(c.tolerance)}"
     as_what = f" as {c.name}" if c.population == "predicted" else ""
     if c.unit == "group":
-        of_whom = _whom(c)
         return (
-            f"a row{of_whom} drawn at random from a new group {will} be acted on {wrongly(c.tolerance)}{as_what} "
+            f"a row{_whom(c)} drawn at random from a new group {will} be acted on {wrongly(c.tolerance)}{as_what} "
             f"with a chance of {share}"
         )
     whom = f"rows{_whom(c)}" if _whom(c) else "all rows"
@@ -373,16 +370,13 @@ def _fate(c: AnyCertificate) -> str:
 
 
 def _guessing(c: AnyCertificate) -> str:
-    wrong = percent(c.guessing_error)
-    return f"always answering the commonest label would be wrong on {wrong} of rows"
+    return f"always answering the commonest label would be wrong on {percent(c.guessing_error)} of rows"
 
 
 def _units(c: AnyCertificate) -> str:
     counted = _count(c.n, c.unit)
     counted = counted if c.unit == "row" else f"{counted} (one row of each)"
-    if c.population == "accepted":
-        return f"{counted} acted on"
-    return f"{counted}{_whom(c)}"
+    return f"{counted} acted on" if c.population == "accepted" else f"{counted}{_whom(c)}"
 
 
 def _needed(c: Certificate) -> int | None:
@@ -392,9 +386,9 @@ def _needed(c: Certificate) -> int | None:
 
 
 def _rows_missing(c: Certificate) -> str:
-    needed = _needed(c)
-    counted = f"at least {_count(needed or 0, c.unit)}"
-    return f"more {c.unit}s than can be counted" if needed is None else counted
+    if (needed := _needed(c)) is None:
+        return f"more {c.unit}s than can be counted"
+    return f"at least {_count(needed, c.unit)}"
 
 
 def _count(number: int, noun: str) -> str:
