@@ -165,8 +165,8 @@ def test_the_part_closest_to_its_budget_bounds_the_whole():
 
 
 def test_the_bound_is_of_the_part_that_has_spent_most_of_its_budget():
-    one = replace(PART, errors=1)
-    two = Certificate(1, 30, 50, 0.2, 0.05, 0.9, "monotone", population="group", name="group=A")
+    one = replace(PART, errors=1, kind="fixed")
+    two = Certificate(1, 30, 50, 0.2, 0.05, 0.9, "fixed", population="group", name="group=A")
     promise = Promise.all_of(Promise.overall(0.05), Promise.by_group({"A": 0.2}, common=True))
     found = RuleCertificate(**GIVEN | {"promise": promise, "parts": (one, two), "errors": 1})
     assert found.upper_bound == one.upper_bound < two.upper_bound
