@@ -131,6 +131,7 @@ def test_what_may_stand_together():
     Promise.all_of(Promise.by_group(0.1, by="race"), Promise.by_group(0.1, by="sex"))
     Promise.all_of(Promise.cost(COSTS, 1), Promise.cost(COSTS, 2))
     assert Promise.all_of(ALL[0]) == ALL[0]
+    assert ALL[8].alpha == 0.0  # its parts have the budgets
     nested = Promise.all_of(Promise.all_of(ALL[0], ALL[1]), ALL[5])
     assert nested.parts == nested.simple() == (ALL[0], ALL[1], ALL[5])
     assert ALL[0].simple() == (ALL[0],)
