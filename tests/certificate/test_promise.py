@@ -21,6 +21,7 @@ from reliablenet.errors import InvalidDataError, InvalidParameterError
         (lambda: Promise.overall(0), "`alpha` of Promise.overall must lie in (0, 1); got 0."),
         (lambda: Promise.overall(5), "`alpha` of Promise.overall must lie in (0, 1); got 5. Did you mean 0.05?"),
         (lambda: Promise.by_class({"a": 0.0}), "`alpha['a']` of Promise.by_class must lie in (0, 1); got 0.0."),
+        (lambda: Promise.by_class(0), "`alpha` of Promise.by_class must lie in (0, 1); got 0."),
         (lambda: Promise.by_group({}), "`alpha` of Promise.by_group must name at least one budget; got {}."),
         (lambda: Promise.by_group(0.1, by=[]), "`by` of Promise.by_group must name a column, or several; got ()."),
         (lambda: Promise.by_group(0.1, by=""), "`by` of Promise.by_group must name a column, or several; got ('',)."),
@@ -103,6 +104,7 @@ def test_the_text_holds_what_the_promise_needs_and_no_more():
         (lambda: Promise("by_group", 0.1, by=("race", 3)), "`by` of Promise.by_group must name a column, or several; got ('race', 3)."),
         (lambda: Promise("cost", 0.1, costs=((1.0,),)), "`matrix` of Promise.cost must have shape (K, K) with K >= 2; got ((1.0,),)."),
         (lambda: Promise("cost", 0.1, costs=((0.0, 1.0), (1.0,))), "`matrix` of Promise.cost must have shape (K, K) with K >= 2; got ((0.0, 1.0), (1.0,))."),
+        (lambda: Promise("cost", 0.1, costs=((0, 1), (-1, 0))), "`matrix` of Promise.cost must hold costs of at least 0, one of them positive; got [[0.0, 1.0], [-1.0, 0.0]]."),
         (lambda: Promise.cost([[0, np.inf], [1, 0]], 0.1), "`matrix` of Promise.cost must be finite; got inf in row 0, column 1 (1 such values in all). Drop or repair those rows first."),
         (lambda: Promise.cost([0, 1], 0.1), "`matrix` of Promise.cost must have shape (K, K) with K >= 2; got (2,)."),
         (lambda: Promise.cost([[1]], 0.1), "`matrix` of Promise.cost must have shape (K, K) with K >= 2; got (1, 1)."),
@@ -131,6 +133,7 @@ def test_what_may_stand_together():
     Promise.all_of(Promise.by_group(0.1, by="race"), Promise.by_group(0.1, by="sex"))
     Promise.all_of(Promise.cost(COSTS, 1), Promise.cost(COSTS, 2))
     assert Promise.all_of(ALL[0]) == ALL[0]
+    assert ALL[8].alpha == 0.0  # its parts have the budgets
     nested = Promise.all_of(Promise.all_of(ALL[0], ALL[1]), ALL[5])
     assert nested.parts == nested.simple() == (ALL[0], ALL[1], ALL[5])
     assert ALL[0].simple() == (ALL[0],)

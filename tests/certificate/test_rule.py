@@ -128,6 +128,7 @@ def test_a_rule_without_thresholds_is_none():
         (lambda: Rule.from_dict(None), "This does not describe a rule: TypeError("),
         (lambda: Rule.from_dict({"tables": []}), "This does not describe a rule: KeyError('classes')."),
         (lambda: Rule.from_dict({"tables": [{"key": ["all"], "values": [["all"]]}], "classes": None}), "This does not describe a rule: ValueError("),
+        (lambda: Rule.from_dict({"tables": [{"key": ["all"], "values": [["all", "high"]]}], "classes": None}), "`threshold` of Thresholds must be a number; got 'high'."),
         (lambda: Rule.from_dict({"tables": [3], "classes": None}), "This does not describe a rule: TypeError("),
     ],
 )  # fmt: skip
@@ -155,6 +156,8 @@ def test_predictions_are_columns_or_the_names_of_columns():
     assert rule.accept(proba, score=[0.96, 0.4]).tolist() == [True, False]
     assert rule.accept(score=[0.9, 0.9], predicted=["no", "yes"]).tolist() == [False, True]
     assert Rule((Thresholds(("predicted",), {1: 0.5}),)).accept(proba).tolist() == [False, True]
+    mixed = Rule((Thresholds(("predicted",), {1: 0.5}),), classes=("no", 1))
+    assert mixed.accept(proba).tolist() == [False, True]
 
 
 def test_a_row_must_reach_every_threshold():
@@ -284,6 +287,7 @@ def test_rows_of_groups_that_are_always_deferred_are_counted():
     both = rule.without_threshold({"race": race, "sex": np.array(list("fmffff"))})
     assert both == {"B": 1, 3: 1, "C": 1, None: 2, "A, m": 1, "3, f": 1, "C, f": 1}
     assert rule.without_threshold({}) == {}
+    assert rule.without_threshold({"race": np.array(["A", "B", "A"])}) == {"B": 1}
 
 
 def test_the_score_that_a_row_needs_is_where_it_is_accepted():

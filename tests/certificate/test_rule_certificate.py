@@ -129,6 +129,13 @@ def test_what_is_derived_follows_from_the_parts():
     assert (c.unit, c.deferred, c.commonest, c.unknown, c.provenance) == ("row", {}, None, 0, None)
     numbers = replace(c, parts=(replace(PART, tolerance="5 kg"),))
     assert numbers.tolerance == "5 kg"
+    assert numbers.to_dict()["promise_text"] == (
+        "at most 5 % of all rows are acted on with an error above 5 kg"
+    )
+    assert c.to_dict()["format"] == "reliablenet-rule-certificate/1"
+    nobody = Rule((Thresholds(("all",), {"all": math.inf}),))
+    waiting = replace(c, rule=nobody, accepted=0, parts=(replace(PART, accepted=0),))
+    assert not waiting.certified  # the part is proved, and the rule acts on no row
     assert repr(c) == f"<RuleCertificate: {c}>"
     failing = replace(PART, errors=20)
     refused = RuleCertificate(**GIVEN | {"parts": (failing,), "errors": 20})
@@ -155,6 +162,43 @@ def test_the_part_closest_to_its_budget_bounds_the_whole():
     )  # fmt: skip
     assert without.upper_bound == 1.0
     assert not without.certified
+
+
+def test_the_bound_is_of_the_part_that_has_spent_most_of_its_budget():
+    one = replace(PART, errors=1, kind="fixed")
+    two = Certificate(1, 30, 50, 0.2, 0.05, 0.9, "fixed", population="group", name="group=A")
+    promise = Promise.all_of(Promise.overall(0.05), Promise.by_group({"A": 0.2}, common=True))
+    found = RuleCertificate(**GIVEN | {"promise": promise, "parts": (one, two), "errors": 1})
+    assert found.upper_bound == one.upper_bound < two.upper_bound
+
+
+def test_under_counts_whom_the_rule_defers_as_nothing():
+    """A group with a part and no threshold, and a class whose mistakes are all deferred."""
+    groups = {"A": 0.05, "B": 0.05}
+    part = {"rho": 0.025, "kind": "monotone", "population": "group"}
+    parts = (
+        Certificate(0, 60, 80, 0.05, threshold=0.9, name="group=A", **part),
+        Certificate(0, 0, 20, 0.05, threshold=math.inf, name="group=B", **part),
+    )
+    rule = Rule((Thresholds(("group",), {"A": 0.9, "B": math.inf}),))
+    found = RuleCertificate(
+        **GIVEN | {"promise": Promise.by_group(groups), "parts": parts, "rule": rule}
+    )
+    assert found.certified
+    assert found.under({"A": 0.5, "B": 0.5}) == 0.025
+    rule = Rule((Thresholds(("predicted",), {0: math.inf, 1: 0.9}),), (0, 1))
+    part = Certificate(0, 30, 60, 0.05, 0.05, 0.9, "monotone", population="class", name="0")
+    deferred = {"predictions other than 1": "too many mistakes"}
+    found = RuleCertificate(
+        **GIVEN | {"promise": Promise.by_class({0: 0.05, 1: 0.05}), "parts": (part,), "rule": rule},
+        deferred=deferred,
+    )
+    assert found.under({0: 0.5, 1: 0.5}) == 0.025
+
+
+def test_a_mixture_is_never_wrong_more_often_than_always():
+    found = certified_rule(EASY, TRUTH, Promise.by_group(1 - 1e-12), by=np.full(200, "A"))
+    assert found.under({"A": 1 + 9e-10}) == 1.0
 
 
 def test_a_certificate_is_worth_nothing_where_guessing_is_as_good():

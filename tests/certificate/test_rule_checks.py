@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -15,7 +15,13 @@ from reliablenet import Certificate, Promise, RuleCertificate
 from reliablenet.certificate.cost import CostCertificate
 from reliablenet.certificate.rule import Rule, Thresholds
 from reliablenet.certificate.rule_certify import judge_fixed_rule
-from reliablenet.certificate.rule_checks import Others, deferred_name, others, part_name
+from reliablenet.certificate.rule_checks import (
+    Others,
+    deferred_name,
+    has_own_thresholds,
+    others,
+    part_name,
+)
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
@@ -255,3 +261,153 @@ def test_rows_of_groups_without_a_budget_are_the_rest():
     found = whole(promise, [part(errors=3, n=130, accepted=60), *parts], n=130, errors=3)
     assert others(found) == [Others(common, n=30, accepted=10, errors=2, of=130)]
     assert others(whole(OVERALL, [part()])) == []
+
+
+@pytest.mark.parametrize(
+    ("promise", "more", "classes", "own"),
+    [
+        (Promise.by_predicted(0.1), None, None, True),
+        (Promise.by_predicted(0.1), Promise.among_accepted(0.1), None, False),
+        (Promise.by_group(0.1), None, None, True),
+        (Promise.by_group(0.1, common=True), None, None, False),
+        (Promise.by_class(0.1), None, None, False),
+        (Promise.by_class({"x": 0.1}), None, None, False),
+        (Promise.by_class(0.1), None, ("x", "y"), True),
+        (Promise.by_class(0.1), None, ("x", "y", "z"), False),
+        (Promise.by_class({"x": 0.1}), None, ("x", "y", "z"), True),
+        (OVERALL, None, ("x", "y"), False),
+    ],
+)
+def test_who_has_a_threshold_of_its_own(promise, more, classes, own):
+    both = promise if more is None else Promise.all_of(promise, more)
+    assert has_own_thresholds(promise, both, classes) is own
+
+
+LARGE = {"n": 200, "rho": 0.03}
+X, Y = ({"name": name, "population": "predicted", "n": 400, "accepted": 30} for name in "xy")
+SEX = {"name": "sex=f", "population": "group", "n": 200, "accepted": 30}
+PREDICTED = Thresholds(("predicted",), {"x": 0.9, "y": 0.9})
+ONE_FOR_ALL = Thresholds(("all",), {"all": 0.9})
+
+
+@pytest.mark.parametrize(
+    ("promise", "parts", "tables", "rho"),
+    [
+        (GROUPS, [part(**A | LARGE), part(**B | LARGE)], [TABLE], 0.06),
+        # of two promises with thresholds of their own both count
+        (
+            Promise.all_of(GROUPS, Promise.by_predicted({"x": 0.05, "y": 0.05})),
+            [part(**A | LARGE), part(**B | LARGE | {"rho": 0.01}), part(**X | {"rho": 0.01}), part(**Y | {"rho": 0.01})],
+            [TABLE, PREDICTED],
+            0.06,
+        ),
+        # and what holds for all besides
+        (
+            Promise.all_of(OVERALL, GROUPS),
+            [part(n=400, rho=0.02), part(**A | LARGE | {"rho": 0.02}), part(**B | LARGE | {"rho": 0.02})],
+            [ONE_FOR_ALL, TABLE],
+            0.06,
+        ),
+        # 20 rows are enough for a budget of 30 %
+        (
+            Promise.by_group({"A": 0.3, "B": 0.3}, by="race"),
+            [part(**A | {"n": 20, "accepted": 20, "alpha": 0.3, "rho": 0.03}), part(**B | {"n": 20, "accepted": 20, "alpha": 0.3, "rho": 0.03})],
+            [TABLE],
+            0.06,
+        ),
+        # 60 rows without a mistake are just enough at 5 %
+        (GROUPS, [part(**A | {"rho": 0.05}), part(**B | LARGE | {"rho": 0.05})], [TABLE], 0.1),
+    ],
+)  # fmt: skip
+def test_whoever_spends_more_than_rho_is_refused_with_the_sum(promise, parts, tables, rho):
+    with pytest.raises(InvalidDataError) as caught:
+        whole(promise, parts, tables, n=400)
+    assert str(caught.value) == f"The parts were tested at {rho:g} in all, more than rho = 0.05."
+    whole(promise, parts, tables, n=400, rho=rho)
+
+
+def test_a_sum_may_miss_rho_by_its_last_bits():
+    limit = 0.05 * (1 + 1e-9)
+    one, two = 0.025, limit - 0.025
+    assert one + two == limit
+    parts = [part(**A | LARGE | {"rho": one}), part(**B | LARGE | {"rho": two})]
+    whole(GROUPS, parts, [TABLE], n=400)
+    parts[1] = replace(parts[1], rho=two + 1e-15)
+    with pytest.raises(InvalidDataError, match="in all, more than rho"):
+        whole(GROUPS, parts, [TABLE], n=400)
+
+
+def test_who_has_too_few_rows_at_its_own_level_spends_nothing():
+    """0.95 ** 60 is 0.046: enough at 0.05, too few at 0.03."""
+    parts = [part(**A | {"n": 60, "rho": 0.03}), part(**B | LARGE)]
+    whole(GROUPS, parts, [TABLE], n=400)
+
+
+def test_groups_without_a_row_are_named_for_each_promise():
+    both = Promise.all_of(OVERALL, GROUPS)
+    shares = [part(rho=0.025), part(**A | {"rho": 0.015}), part(**B | {"rho": 0.01})]
+    assert whole(both, shares, [ONE_FOR_ALL, TABLE]).unproved == []
+    deferred = {"race=B": "no certification row"}
+    table = Thresholds(("race",), {"A": 0.9, "B": math.inf})
+    assert whole(GROUPS, [part(**A)], [table], deferred=deferred).unproved == []
+    sexes = Promise.by_group({"f": 0.05, "m": 0.05}, by="sex")
+    deferred |= {"sex=m": "no certification row"}
+    tables = [TABLE, Thresholds(("sex",), {"f": 0.9, "m": 0.9})]
+    parts = [part(**A | {"n": 200, "rho": 0.02}), part(**SEX | {"rho": 0.02})]
+    found = whole(Promise.all_of(GROUPS, sexes), parts, tables, n=400, deferred=deferred)
+    assert found.unproved == ["race=B", "sex=m"]
+
+
+def test_only_a_common_threshold_with_named_groups_has_others():
+    assert others(whole(GROUPS, [part(**A), part(**B)], [TABLE])) == []
+    common = Promise.by_group(0.05, by="race", common=True)
+    assert others(whole(common, [part(**A), part(**B)])) == []
+    by_class = Promise.by_class({"x": 0.05})
+    own = part("x", population="class", n=90, accepted=20)
+    table = Thresholds(("predicted",), {"x": 0.9, "y": 0.9})
+    assert others(whole(by_class, [own], [table], ("x", "y"))) == []
+    with pytest.raises(FrozenInstanceError):
+        Others(common, 1, 1, 1, 1).n = 2
+
+
+def test_a_class_without_rows_needs_no_part():
+    promise = Promise.by_class({"x": 0.05, "y": 0.05})
+    own = part("x", population="class", n=90, accepted=20)
+    table = Thresholds(("predicted",), {"x": 0.9, "y": 0.9})
+    for name in ("y", "predictions other than y"):
+        whole(promise, [own], [table], ("x", "y"), deferred={name: "no certification row"})
+    with pytest.raises(InvalidDataError, match="No part proves what is promised of 'y'"):
+        whole(promise, [own], [table], ("x", "y"), deferred={"x": "no certification row"})
+
+
+COST = Promise.cost([[0, 1], [2, 0]], 0.1)
+OWN = Thresholds(("predicted",), {"x": 0.85, "y": 0.6})
+
+
+@pytest.mark.parametrize(
+    ("promise", "parts", "tables", "classes", "message"),
+    [
+        (COST, [CostCertificate(0, 60, 99, 0.05, 0.05, 0.9, "monotone", name="cost", largest=2.0)], None, None, "The part 'cost' does not fit the whole: 0 mistakes in 60 of 99 rows, of 0, 60 and 100; rho 0.05 of 0.05."),
+        (COST, [CostCertificate(0, 59, 100, 0.05, 0.05, 0.9, "monotone", name="cost", largest=2.0)], None, None, "The part 'cost' does not fit the whole: 0 mistakes in 59 of 100 rows, of 0, 60 and 100; rho 0.05 of 0.05."),
+        (Promise.among_accepted(0.05), [part("accepted", population="accepted", n=60, accepted=59, kind="sequence")], None, None, "The part 'accepted' does not fit the whole: 0 mistakes in 59 of 60 rows, of 0, 60 and 100; rho 0.05 of 0.05."),
+        (Promise.among_accepted(0.05), [part("accepted", population="accepted", n=60, errors=1, kind="sequence")], None, None, "The part 'accepted' does not fit the whole: 1 mistakes in 60 of 60 rows, of 0, 60 and 100; rho 0.05 of 0.05."),
+        # a fixed rule for predictions is proved from its lowest threshold on, one for groups from each
+        (Promise.by_predicted(0.05), [part("x", population="predicted", kind="fixed", threshold=0.6)], [OWN], None, None),
+        (Promise.by_predicted(0.05), [part("x", population="predicted", kind="fixed", threshold=0.7)], [OWN], None, "The rule acts from 0.6 on where the part 'x' proves its budget from 0.7 on."),
+        (GROUPS, [part(**A | {"kind": "fixed", "threshold": 0.5}), part(**B | {"kind": "fixed"})], [Thresholds(("race",), {"A": 0.5, "B": 0.9})], None, None),
+        (GROUPS, [part(**A | {"kind": "fixed"}), part(**B | {"kind": "fixed"})], [Thresholds(("race",), {"A": 0.5, "B": 0.9})], None, "The rule acts from 0.5 on where the part 'race=A' proves its budget from 0.9 on."),
+        # the lowest number there is stands for the lowest score, where others defer some rows
+        (OVERALL, [part(threshold=-sys.float_info.max)], [Thresholds(("all",), {"all": -math.inf})], None, None),
+        # a class with a budget that is not the first is limited by every other prediction
+        (Promise.by_class({"y": 0.05}), [part("y", population="class", n=90, accepted=20)], [Thresholds(("predicted",), {"x": 0.9, "y": 0.1, "z": 0.8})], ("x", "y", "z"), "The rule acts from 0.8 on where the part 'y' proves its budget from 0.9 on."),
+        (Promise.by_class({"y": 0.05}), [part("y", population="class", n=90, accepted=20)], [Thresholds(("predicted",), {"x": 0.9, "y": 0.1, "z": 0.9})], ("x", "y", "z"), None),
+        (Promise.by_class({"None": 0.05}), [part("None", population="class", n=90, accepted=20)], [Thresholds(("predicted",), {"None": 0.1, "y": 0.9})], ("None", "y"), None),
+    ],
+)  # fmt: skip
+def test_each_part_is_held_to_the_rows_and_thresholds_it_speaks_of(promise, parts, tables, classes, message):  # fmt: skip
+    if message is None:
+        whole(promise, parts, tables, classes)
+        return
+    with pytest.raises(InvalidDataError) as caught:
+        whole(promise, parts, tables, classes)
+    assert str(caught.value) == message

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import FrozenInstanceError
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +16,7 @@ from reliablenet import Promise, certified_rule
 from reliablenet.certificate.path import learn_path
 from reliablenet.certificate.rule_plan import named, plan_rule
 from reliablenet.certificate.scored import ScoredRows, score_rows
+from reliablenet.errors import InvalidDataError
 
 RHO = 0.1
 
@@ -143,6 +145,27 @@ def test_of_many_scores_two_hundred_places_are_tested():
     plan = plan_rule(Promise.among_accepted(0.2), 0.0, 100, ScoredRows(score, score < 0.98, 0.0))
     assert len(plan.places) == 196  # the first four hold fewer than the hundred right rows
     assert (np.diff(plan.places) < 0).all()
+
+
+def test_a_plan_stays_as_it_was_made():
+    plan = plan_rule(Promise.overall(0.1), 0.0, 100)
+    with pytest.raises(FrozenInstanceError):
+        plan.classes = [0, 1]
+    assert plan.places.tolist() == []
+    with pytest.raises(InvalidDataError, match=r"^`classes` must be an array"):
+        plan_rule(Promise.overall(0.1), 0.0, 100, None, [[1], [2, 3]])
+
+
+def test_where_no_row_is_right_the_order_still_starts_somewhere():
+    """Without a right row the beta distribution has no second parameter: it is taken as nearly 0."""
+    score = np.array([0.9, 0.8, 0.7])
+    rows = ScoredRows(score, np.array([True, False, False]), 0.0)
+    places = plan_rule(Promise.among_accepted(0.2), 0.0, 300, rows).places
+    assert places[-1] == -math.inf
+    none = ScoredRows(score, np.ones(3, bool), 0.0)
+    assert plan_rule(Promise.among_accepted(0.2), 0.0, 300, none).places == pytest.approx(
+        [0.85, 0.75, -math.inf]
+    )
 
 
 def test_places_become_labels():

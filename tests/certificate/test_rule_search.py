@@ -221,6 +221,42 @@ def test_a_mistake_too_many_in_the_last_row_of_a_coverage_fails_it():
     assert (found.accepted, found.errors) == (90, 0)
 
 
+@pytest.mark.parametrize(
+    ("score", "wrong", "accepted"),
+    [
+        # at 90 % the cut lies among 15 ties, all wrong: the rule is "above them"
+        (np.r_[np.linspace(1.0, 0.6, 85), np.full(15, 0.5)], np.arange(100) >= 85, 85),
+        # 40 right rows show 7 % at a level of 0.05, and 11 % at a tenth of RHO
+        (np.linspace(1.0, 0.5, 40), np.zeros(40, bool), 0),
+        # 44 right rows show 10 %; of these the last is wrong
+        (np.linspace(1.0, 0.5, 44), np.arange(44) == 43, 0),
+        (np.linspace(1.0, 0.5, 44), np.zeros(44, bool), 44),
+    ],
+)
+def test_a_coverage_passes_by_all_its_rows_at_its_share_of_rho(score, wrong, accepted):
+    found = certified_rule(
+        None, None, Promise.among_accepted(0.1), RHO, score=score, correct=~wrong
+    )
+    check_counts(found, score >= (sorted(score)[-accepted] if accepted else math.inf), wrong)
+
+
+def test_without_a_learned_path_two_looks_are_enough():
+    rows, reads = ScoredRows(np.linspace(0, 1, 100), np.arange(100) < 20, 0.0), []
+
+    def read():
+        reads.append(1)
+        return [rows]
+
+    certified_rule_batches(read, plan_rule(Promise.overall(ALPHA), 0.0, 100), RHO)
+    assert len(reads) == 2
+
+
+def test_where_its_mistakes_cannot_be_afforded_a_class_leaves_nothing_free():
+    proba, y, _ = draw(0, n=60, classes=3)
+    found = certified_rule(proba, y, Promise.by_class({1: 0.01}), RHO)
+    assert (found.accepted, found.errors, found.rule.threshold) == (0, 0, math.inf)
+
+
 @pytest.mark.parametrize("learned", [False, True])
 def test_a_bound_that_is_the_budget_keeps_it(learned):
     rows = ScoredRows(np.linspace(0.1, 1.0, 50), np.zeros(50, bool), -math.inf)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from reliablenet.certificate import Certificate, anytime_upper
+from reliablenet.certificate.anytime import log_evidence_below
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.certificate.sequential import certify_anytime, lowest_certified, threshold_grid
 from reliablenet.errors import InvalidDataError, InvalidParameterError
@@ -84,6 +85,30 @@ def test_a_threshold_is_certified_where_its_evidence_and_that_of_all_above_suffi
         errors = np.arange(20)
         assert lowest_certified(errors, n, 0.05) == most
     assert lowest_certified(np.array([0, 0]), 400, 0.05) == 1
+
+
+def test_evidence_that_is_just_enough_certifies():
+    """Levels whose logarithm is the evidence to the last bit; most evidence has such a level."""
+    found = 0
+    for n in range(60, 160):
+        evidence = log_evidence_below(0, n, 0.05)
+        rho = math.exp(-evidence)
+        if -math.log(rho) == evidence:
+            found += 1
+            assert lowest_certified([0], n, 0.05, rho) == 0
+    assert found > 0
+
+
+@pytest.mark.parametrize(("alpha", "rho"), [(0.1, 0.001), (0.02, 0.3), (0.3, 0.05)])
+def test_the_lowest_threshold_is_certified_for_its_own_budget_and_level(alpha, rho):
+    score = np.linspace(1, 0, 500)
+    rows = ScoredRows(score, np.arange(500) % 11 == 10, 0.0)
+    grid = score[::20]
+    bounds = [anytime_upper(int((rows.wrong & (score >= t)).sum()), 500, rho) for t in grid]
+    expected = next((t for t, bound in zip(grid[::-1], bounds[::-1], strict=True) if bound <= alpha), math.inf)  # fmt: skip
+    found = certify_anytime(rows, grid, alpha, rho)
+    assert found.threshold == expected
+    assert found.accepted == (score >= expected).sum()  # those at it among them
 
 
 def test_rows_are_counted_at_the_threshold_that_is_certified():

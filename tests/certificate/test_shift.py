@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import FrozenInstanceError
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,7 +21,7 @@ from reliablenet.certificate import (
     sensitivity,
     shift_to_reach,
 )
-from reliablenet.certificate.shift import EXAMPLES, sensitivities
+from reliablenet.certificate.shift import EXAMPLES, Sensitivity, sensitivities
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 DISTANCES = list(EXAMPLES)
@@ -203,6 +204,9 @@ def test_a_row_is_kept_by_a_number_of_the_seed_and_its_place(kind) -> None:
         found = keep_by_weight(weights, 6, seed)
         assert found.tolist() == [u < w / 6 for u, w in zip(chance, weights.tolist(), strict=True)]
     assert (keep_by_weight(weights, 6) == keep_by_weight(weights, 6, 0)).all()
+    number = (mix_by_hand(mix_by_hand(0)) >> 11) / 2**53
+    for weight, kept in ((number, False), (math.nextafter(number, 1), True)):
+        assert keep_by_weight([weight], 1.0).tolist() == [kept]
 
 
 @pytest.mark.parametrize("u", [1e-9, 1e-4, 0.3])
@@ -271,6 +275,13 @@ def test_the_card_is_these_closed_forms() -> None:
     frame = card.to_frame()
     assert list(frame.columns) == ["distance", "size", "bound", "within_alpha"]
     assert frame.iloc[:, :3].to_numpy().tolist() == [list(entry) for entry in bounds]
+
+
+def test_a_bound_that_is_alpha_is_within_it() -> None:
+    card = Sensitivity(0.05, 0.04, {}, {"total variation": {0.01: 0.05, 0.02: 0.06}})
+    assert card.to_frame()["within_alpha"].tolist() == [True, False]
+    with pytest.raises(FrozenInstanceError):
+        card.alpha = 0.1
 
 
 def test_parts_that_share_a_name_are_told_apart() -> None:

@@ -133,9 +133,7 @@ def log_sum(logs: NDArray[np.float64]) -> NDArray[np.float64]:
 def solve_upper(log_kept: NDArray[np.float64], n: int, rho: float, scale: float = 1.0) -> float:
     """Return the largest mean whose evidence against it is below 1 / rho, never below it."""
     limit = -np.log(rho)
-    if log_mixture(log_kept, n, 1.0, scale) < limit:
-        return 1.0
-    low, high = 0.0, 1.0
+    low, high = 0.0, 1.0  # which is the bound where no mean is refuted
     for _ in range(STEPS):
         middle = 0.5 * (low + high)
         if log_mixture(log_kept, n, middle, scale) < limit:

@@ -200,9 +200,7 @@ class Rule:
         """Yield each table of thresholds with the value of each row that it asks for."""
         groups = columns_of(by, self.columns, n, owner) if self.columns else {}
         for table in self.tables:
-            labels = answers if table.key == ("predicted",) else None
-            if table.key[0] in groups:
-                labels = crossed(groups, table.key)
+            labels = crossed(groups, table.key) if table.key[0] in groups else answers
             if table.key == ("predicted",) and labels is None:
                 raise InvalidParameterError(
                     f"{owner} needs `predicted` (or `proba`): the threshold depends on the prediction."
@@ -263,6 +261,8 @@ class Rule:
             )
             names = values["classes"]
             return cls(tables, None if names is None else tuple(names))
+        except InvalidParameterError:
+            raise
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidDataError(f"This does not describe a rule: {error!r}.") from error
 

@@ -76,7 +76,9 @@ def plan_rule(
     -------
     RulePlan
     """
-    names = None if classes is None else [plain_label(c) for c in as_array(classes).tolist()]
+    names = (
+        None if classes is None else [plain_label(c) for c in as_array(classes, "classes").tolist()]
+    )
     plan = RulePlan(promise, Path({}, lowest), classes=names)
     if selection is None or selection.n == 0:
         return plan
@@ -111,7 +113,7 @@ def plan_rule(
 
 def _learn_order(place: Floats, wrong: NDArray[np.bool_], alpha: float, n: int) -> Floats:
     """Return places to be tested in turn: from where the selection fold is surest, downwards."""
-    order = np.argsort(-place, kind="stable")
+    order = np.argsort(-place)
     place, errors = place[order], np.cumsum(wrong[order])
     ends = np.flatnonzero(np.r_[place[1:] < place[:-1], True])  # ties go together
     ends = ends[np.unique(np.linspace(0, len(ends) - 1, PLACES).astype(int))]

@@ -74,10 +74,10 @@ def bound_under_shift(bound: float, size: float, distance: Distance = "total var
     if distance == "chi-square":
         return min(1.0, u + math.sqrt(move * u * (1.0 - u)))
     if distance == "likelihood ratio":
-        return min(move * u, 1.0 - (1.0 - u) / move, 1.0)
+        return min(move * u, 1.0 - (1.0 - u) / move)
     if u == 0.0 or move == 0.0:
         return u
-    if u == 1.0 or -math.log(u) <= move:
+    if -math.log(u) <= move:
         return 1.0
     return float(brentq(lambda q: _kl(q, u) - move, u, 1.0, xtol=1e-15, rtol=1e-14))
 
