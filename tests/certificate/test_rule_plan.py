@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,7 +14,7 @@ from scipy.stats import beta
 
 from reliablenet import Promise, certified_rule
 from reliablenet.certificate.path import learn_path
-from reliablenet.certificate.rule_plan import named, plan_rule
+from reliablenet.certificate.rule_plan import RulePlan, named, plan_rule
 from reliablenet.certificate.scored import ScoredRows, score_rows
 from reliablenet.errors import InvalidDataError
 
@@ -55,6 +55,7 @@ def test_without_a_selection_fold_the_score_is_the_path():
         assert plan.path.lowest == 0.25
         assert len(plan.places) == 0
         assert plan.classes == ["no", "yes"]
+    assert RulePlan(Promise.overall(0.1), plan.path).classes is None
     assert plan_rule(Promise.overall(0.1), 0.0, 100).classes is None
     one = plan_rule(Promise.among_accepted(0.1), 0.0, 100, make_rows(0).take(slice(0, 1)))
     assert one.places.tolist() == [-math.inf]
@@ -183,6 +184,8 @@ def test_a_plan_stays_as_it_was_made():
     plan = plan_rule(Promise.overall(0.1), 0.0, 100)
     with pytest.raises(FrozenInstanceError):
         plan.classes = [0, 1]
+    assert len({plan, replace(plan)}) == 2  # arrays are not compared
+    assert plan.classes is None
     assert plan.places.tolist() == []
     with pytest.raises(InvalidDataError, match=r"^`classes` must be an array"):
         plan_rule(Promise.overall(0.1), 0.0, 100, None, [[1], [2, 3]])
