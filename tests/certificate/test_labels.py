@@ -197,7 +197,9 @@ def test_rows_of_classes_not_known_are_warned_of_in_these_words():
 
 def test_column_numbers_are_taken_as_they_are():
     for labels in (np.array([0, 1, 2]), np.array([2, 0], np.uint8), np.array([0.0, 2.0])):
-        assert column_indices(labels, None, 3, "certify").tolist() == labels.tolist()
+        found = column_indices(labels, None, 3, "certify")
+        assert found.tolist() == labels.tolist()
+        assert found.dtype == np.intp
     for strange in ([3], [-1], [0.5]):
         with pytest.raises(
             InvalidDataError, match=re.escape(f"known classes: {strange}. Known: [0, 1, 2]")

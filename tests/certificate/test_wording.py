@@ -401,6 +401,12 @@ def test_thresholds_are_short(value, text) -> None:
     assert wording.threshold_text(value) == text
 
 
+def test_a_mistake_is_wrong_unless_there_is_a_tolerance() -> None:
+    assert (wording.wrong(), wording.wrongly()) == ("wrong", "wrongly")
+    assert wording.wrong("5 kg") == "off by more than 5 kg"
+    assert wording.wrongly("5 kg") == "with an error above 5 kg"
+
+
 def test_figures_in_a_column_keep_their_zeros() -> None:
     assert wording.percent(0.5, trim=False) == "50.0 %"
     assert wording.percent(0.5) == "50 %"
