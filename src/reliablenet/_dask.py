@@ -158,9 +158,13 @@ def connected(address: str, workers: int | None = None) -> Iterator[Any]:
         ):
             yield client
         return
+    client = Client.__new__(
+        Client
+    )  # at hand, to be closed: left to the garbage collector, it can lock up
     try:
-        client = Client(address, timeout=CONNECT_SECONDS)
+        client.__init__(address, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
+        client.close()
         raise ClusterError(
             f"No Dask scheduler answers at {address!r}: {error}. Start one with `dask scheduler`, and give "
             "the address that it prints, such as tcp://10.0.0.1:8786."

@@ -68,7 +68,7 @@ STUDY = Study(
     "quality",
     "mutation",
     about="Would the tests notice an error in risk/, certificate/ or metrics/?",
-    cost="most of an hour",
+    cost="half an hour",
     blocks=blocks,
     complaints=complaints,
 )

@@ -152,6 +152,8 @@ def test_large_labels_of_another_type_are_not_rounded_together():
     ("call", "message"),
     [
         (lambda: column_indices(np.array(["a"]), ["a", "b", "c"], 2, "certify"), "`classes` of certify must name the 2 columns of `proba`; got 3 names."),
+        (lambda: column_indices(np.array([3, 0]), None, 3, "certify"), "`y` of certify holds labels that are not among the 3 known classes: [3]. Known: [0, 1, 2]. Give the names of the classes, in the order of the columns, with `classes=`."),
+        (lambda: class_indices(np.arange(10, 20), range(10), "certify"), f"`y` of certify holds labels that are not among the 10 known classes: {list(range(10, 20))}. Known: {list(range(10))}. Give the names of the classes, in the order of the columns, with `classes=`."),
         (lambda: class_indices(np.array([3, 3, 4]), [1, 2], "certify", "predicted"), "`predicted` of certify holds labels that are not among the 2 known classes: [3, 4]. Known: [1, 2]. Give the names of the classes, in the order of the columns, with `classes=`."),
         (lambda: known_indices(np.array(["a", None], object), ["a"], "certify", "truth"), "`truth` of certify must hold the truth of every row; it is missing in row 1."),
         (lambda: known_indices(np.array([math.nan, 1.0]), [1.0], "certify"), "`y` of certify must hold the truth of every row; it is missing in row 0."),
@@ -165,6 +167,19 @@ def test_labels_are_refused_in_these_words(call, message):
     with pytest.raises(InvalidDataError) as caught:
         call()
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda classes: column_indices(np.array([1]), classes, 2, "certify"),
+        lambda classes: class_indices(np.array([1]), classes, "certify"),
+        lambda classes: known_indices(np.array([1]), classes, "certify"),
+    ],
+)
+def test_classes_that_are_no_array_are_named(call):
+    with pytest.raises(InvalidDataError, match=r"^`classes` must be an array; got a list"):
+        call([[1], [2, 3]])
 
 
 def test_rows_of_classes_not_known_are_warned_of_in_these_words():
@@ -182,7 +197,9 @@ def test_rows_of_classes_not_known_are_warned_of_in_these_words():
 
 def test_column_numbers_are_taken_as_they_are():
     for labels in (np.array([0, 1, 2]), np.array([2, 0], np.uint8), np.array([0.0, 2.0])):
-        assert column_indices(labels, None, 3, "certify").tolist() == labels.tolist()
+        found = column_indices(labels, None, 3, "certify")
+        assert found.tolist() == labels.tolist()
+        assert found.dtype == np.intp
     for strange in ([3], [-1], [0.5]):
         with pytest.raises(
             InvalidDataError, match=re.escape(f"known classes: {strange}. Known: [0, 1, 2]")

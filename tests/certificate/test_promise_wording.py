@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from rule_examples import BY, EASY, PROBA, TRUTH, Y, make
 
 from reliablenet import Certificate, Promise, certified_rule
 from reliablenet.certificate import wording
+from reliablenet.certificate.cost import CostCertificate
 from reliablenet.certificate.promise_wording import (
     notes,
     others_text,
@@ -273,3 +275,86 @@ def test_true_classes_without_a_budget_are_told_of_where_their_names_are_not_kno
     found = certified_rule(None, TRUTH, Promise.by_class(budgets), **given)
     assert found.certified
     assert [note for note in rule_notes(found) if "budget" in note] == said
+
+
+def rule_of(parts, promise=None, **changes):
+    """A certificate of a rule with these parts, which may contradict each other: only words are looked at."""
+    return SimpleNamespace(
+        **{
+            "parts": tuple(parts), "promise": promise or Promise.overall(0.05), "certified": False,
+            "unproved": [], "deferred": {}, "threshold": 0.9, "mixtures": "", "others": [],
+            "rule": SimpleNamespace(tables=()),
+        } | changes
+    )  # fmt: skip
+
+
+def fixed_part(errors=1, accepted=60, n=100, alpha=0.05, rho=0.05, **more) -> Certificate:
+    return Certificate(errors, accepted, n, alpha, rho, 0.9, **more)
+
+
+def test_the_reason_is_that_of_the_part_nearest_its_budget():
+    near, far = fixed_part(), fixed_part(1, 30, 50, alpha=0.2, name="A")
+    for parts in ((near, far), (far, near)):
+        assert rule_reason(rule_of(parts, certified=True)) == f"{near.reason} (the closest of 2)"
+    assert rule_reason(rule_of((near,), certified=True)) == near.reason
+
+
+def test_what_would_help_is_told_for_each_part_that_failed():
+    one, two = fixed_part(errors=9), fixed_part(errors=8, name="B")
+    assert remedy(rule_of((one, two))) == f"{wording.remedy(one)}; {wording.remedy(two)}"
+    few = fixed_part(0, 40, 40)
+    assert remedy(few) == wording.remedy(few) == "at least 59 rows to certify on"
+    assert remedy(few, 0.5) == wording.remedy(few, 0.5) != wording.remedy(few)
+
+
+@pytest.mark.parametrize(
+    ("part", "few"),
+    [
+        (fixed_part(0, 50, 60, rho=0.03), True),  # 0.95 ** 60 is 0.046
+        (fixed_part(0, 50, 60, rho=0.05), False),
+        (fixed_part(0, 20, 20, alpha=0.3, rho=0.03), False),
+    ],
+)
+def test_too_few_rows_are_those_that_could_show_nothing(part, few):
+    certificate = rule_of((part, fixed_part(errors=40, n=200)))
+    assert (rule_reason(certificate) == part.reason) is few
+
+
+def test_names_with_commas_are_set_apart_by_semicolons():
+    reasons = {"a": "few", "b": "none"}
+    said = rule_reason(rule_of((fixed_part(),), certified=True, deferred=reasons))
+    assert said.endswith("; deferred: a (few), b (none)")
+    crossed = {"race, sex=A, f": "few", "race, sex=B, m": "none"}
+    said = rule_reason(rule_of((fixed_part(),), certified=True, deferred=crossed))
+    assert said.endswith("; deferred: race, sex=A, f (few); race, sex=B, m (none)")
+
+
+def test_predictions_without_a_budget_are_those_that_are_acted_on():
+    table = Thresholds(("predicted",), {"x": 0.9, "y": 0.1, "z": math.inf})
+    rule = Rule((table,))
+    certificate = rule_of((), Promise.by_predicted({"x": 0.05}), rule=rule)
+    assert rule_notes(certificate) == ["no budget limits what is predicted as y"]
+    named = rule_of((), Promise.by_predicted({"x": 0.05}), rule=Rule((table,), ("x", "y", "z")))
+    assert rule_notes(named) == ["no budget limits what is predicted as y, z"]
+
+
+def test_a_single_row_that_costs_too_much_is_worth_nothing():
+    cost = CostCertificate(
+        1, 1, 100, 0.5, 0.05, 0.9, name="cost", cost=2.0, largest=2.0, guessing=30.0
+    )
+    promise = Promise.cost([[0, 1], [2, 0]], 1.0)
+    certificate = rule_of((cost,), promise, certified=True, empty=True, accepted=1, n=100)
+    assert rule_verdict(certificate) == (
+        "Certified, but worth nothing: the 1 rows acted on cost 2 each; always answering the cheapest "
+        "label would cost 0.3 a row."
+    )
+
+
+def test_sentences_speak_of_the_rule_unless_told_otherwise():
+    common = rule_verdict(make("common"))
+    assert common.startswith("Certified: the rule acts on ")
+    assert "(95 % confidence); other groups of race are acted on without a promise" in common
+    assert verdict(make("common")) == common
+    assert verdict(make("common"), "this model").startswith("Certified: this model acts on ")
+    one = fixed_part()
+    assert verdict(one) == wording.verdict(one, "the rule")

@@ -144,3 +144,31 @@ def test_where_another_promise_defers_rows_the_lowest_score_is_no_threshold():
     assert part.threshold == -sys.float_info.max
     assert part.accepted < part.n
     assert RuleCertificate.from_json(found.to_json()) == found
+
+
+@pytest.mark.parametrize(
+    ("promise", "sizes", "mistakes", "parts", "deferred"),
+    [
+        # A comes first, and has no budget or no row: B has its part all the same
+        (Promise.by_group({"B": 0.1}), {"A": 100, "B": 100}, 0, ["group=B"], {"group=A": "it has no budget"}),
+        (Promise.by_group({"A": 0.1, "B": 0.1}), {"B": 200}, 0, ["group=B"], {"group=A": "no certification row"}),
+        # 20 rows are enough for a budget of a half, 60 too few for 5 % at half of rho
+        (Promise.by_group(0.5), {"A": 180, "B": 20}, 20, ["group=A", "group=B"], {"group=B": "too many mistakes"}),
+        (Promise.by_group(0.05), {"A": 180, "B": 60}, 0, ["group=A", "group=B"], {"group=B": "too few rows: 60"}),
+    ],
+)  # fmt: skip
+def test_whoever_is_deferred_is_named_with_the_reason(promise, sizes, mistakes, parts, deferred):
+    by = np.repeat(list(sizes), list(sizes.values()))
+    n = len(by)
+    given = {"score": np.ones(n), "correct": np.arange(n) < n - mistakes}
+    found = certified_rule(None, None, promise, by=by, **given)
+    assert [part.name for part in found.parts] == parts
+    assert found.deferred == deferred
+
+
+def test_each_part_has_the_level_at_which_it_was_tested():
+    promise = Promise.all_of(Promise.among_accepted(0.2), Promise.overall(0.2))
+    found = certified_rule(None, None, promise, score=np.ones(200), correct=np.ones(200, bool))
+    levels = {part.name: part.rho for part in found.parts}
+    assert levels == {"accepted": pytest.approx(0.0025), "all": pytest.approx(0.025)}
+    assert {part.threshold for part in found.parts} == {-math.inf}  # every row is accepted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,7 +14,7 @@ from scipy.stats import beta
 
 from reliablenet import Promise, certified_rule
 from reliablenet.certificate.path import learn_path
-from reliablenet.certificate.rule_plan import named, plan_rule
+from reliablenet.certificate.rule_plan import RulePlan, named, plan_rule
 from reliablenet.certificate.scored import ScoredRows, score_rows
 from reliablenet.errors import InvalidDataError
 
@@ -49,13 +49,17 @@ def make_rows(seed: int, n: int = 400, classes: int = 2) -> ScoredRows:
 
 
 def test_without_a_selection_fold_the_score_is_the_path():
-    for selection in (None, make_rows(0).take(slice(0, 0))):
-        plan = plan_rule(Promise.overall(0.1), 0.25, 100, selection, np.array(["no", "yes"]))
+    none = make_rows(0).take(slice(0, 0))
+    for selection, promise in ((None, Promise.overall(0.1)), (none, Promise.overall(0.1)), (none, Promise.among_accepted(0.1))):  # fmt: skip
+        plan = plan_rule(promise, 0.25, 100, selection, np.array(["no", "yes"]))
         assert plan.path.scales == {}
         assert plan.path.lowest == 0.25
         assert len(plan.places) == 0
         assert plan.classes == ["no", "yes"]
+    assert RulePlan(Promise.overall(0.1), plan.path).classes is None
     assert plan_rule(Promise.overall(0.1), 0.0, 100).classes is None
+    one = plan_rule(Promise.among_accepted(0.1), 0.0, 100, make_rows(0).take(slice(0, 1)))
+    assert one.places.tolist() == [-math.inf]
 
 
 @pytest.mark.parametrize(
@@ -81,14 +85,16 @@ def test_whoever_is_known_at_decision_time_has_a_threshold_of_its_own(promise, c
     separate, joint = plan_rule(promise, 0.0, 100, None, classes).tallies()
     assert [tally.promise.kind for tally in separate] == own
     assert len(separate) + len(joint) == len(promise.simple())
+    assert all(tally.classes == classes for tally in (*separate, *joint))
 
 
 def test_the_path_is_learned_from_what_each_row_spends_of_every_budget():
     """Of groups and classes alike: a mistake spends one over the rows and the budget of its population."""
     rows = make_rows(1, 600, classes=3)
+    rows.by["group"][np.flatnonzero(rows.wrong)[0]] = "D"  # one row, and it is a mistake
     promise = Promise.all_of(
         Promise.overall(0.1),
-        Promise.by_group({"A": 0.2, "B": 0.1}, common=True),
+        Promise.by_group({"A": 0.2, "B": 0.1, "D": 0.1}, common=True),
         Promise.by_class({0: 0.1, 2: 0.3}),
     )
     plan = plan_rule(promise, 0.0, 100, rows, [0, 1, 2])
@@ -97,7 +103,8 @@ def test_the_path_is_learned_from_what_each_row_spends_of_every_budget():
     truth, counts = rows.truth, Counter(rows.truth.tolist())
     for i in np.flatnonzero(rows.wrong):
         spending[i] += 1 / (rows.n * 0.1)
-        spending[i] += {"A": 1 / (sizes["A"] * 0.2), "B": 1 / (sizes["B"] * 0.1)}.get(group[i], 0.0)
+        budget = {"A": 0.2, "B": 0.1, "D": 0.1}.get(group[i], math.inf)
+        spending[i] += 1 / (sizes[group[i]] * budget)
         spending[i] += {0: 1 / (counts[0] * 0.1), 2: 1 / (counts[2] * 0.3)}.get(int(truth[i]), 0.0)
     expected = learn_path(rows.score, rows.predicted, spending, 0.0)
     assert set(plan.path.scales) == {0, 1, 2}
@@ -112,11 +119,15 @@ def test_without_groups_in_the_selection_fold_the_other_promises_teach_the_path(
     truth = np.where(right, 0, rows.truth)
     rows = ScoredRows(**vars(rows) | {"truth": truth, "wrong": rows.wrong & ~right})
     blind = ScoredRows(**vars(rows) | {"by": None})
-    both = Promise.all_of(Promise.overall(0.1), Promise.by_group(0.1, common=True))
-    plan = plan_rule(both, 0.0, 100, blind, [0, 1])
-    alone = plan_rule(Promise.overall(0.1), 0.0, 100, rows, [0, 1])
-    for label in (0, 1):
-        np.testing.assert_array_equal(plan.path.scales[label], alone.path.scales[label])
+    groups, alone = Promise.by_group(0.1, common=True), Promise.overall(0.1)
+    learned = plan_rule(alone, 0.0, 100, rows, [0, 1])
+    for both in (Promise.all_of(alone, groups), Promise.all_of(groups, alone)):
+        plan = plan_rule(both, 0.0, 100, blind, [0, 1])
+        for label in (0, 1):
+            np.testing.assert_array_equal(plan.path.scales[label], learned.path.scales[label])
+    told = plan_rule(alone, 0.0, 100, rows, ["no", "yes"])
+    assert set(told.path.scales) == {"no", "yes"}
+    np.testing.assert_array_equal(told.path.scales["yes"], learned.path.scales[1])
     assert plan_rule(Promise.by_group(0.1), 0.0, 100, rows, [0, 1]).path.scales == {}
     verdicts = ScoredRows(rows.score, rows.wrong, 0.0)
     assert plan_rule(Promise.overall(0.1), 0.0, 100, verdicts).path.scales == {}
@@ -140,6 +151,32 @@ def test_the_order_of_tests_starts_where_the_selection_fold_is_surest(n):
     assert plan.places[-1] == -math.inf
 
 
+@pytest.mark.parametrize("n", [5, 40, 300])
+@pytest.mark.parametrize("size", [6, 25, 80])
+def test_no_place_is_surer_than_the_first(size, n):
+    """Small folds of all kinds: the chance of the first place is the smallest there is."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        score = rng.random(size).round(2)
+        wrong = rng.random(size) < rng.random() * (1.2 - score)
+        plan = plan_rule(Promise.among_accepted(0.3), 0.0, n, ScoredRows(score, wrong, 0.0))
+        chance = []
+        for cut in np.unique(score)[::-1]:
+            rows, mistakes = (score >= cut).sum() * n / size, (wrong & (score >= cut)).sum() * n / size  # fmt: skip
+            chance.append(beta.sf(0.3, mistakes + 1, max(rows - mistakes, 1e-9)))
+        assert chance[-len(plan.places)] == pytest.approx(min(chance), rel=1e-9)
+
+
+def test_on_a_learned_path_the_order_is_that_of_places():
+    rows = make_rows(3, 600, classes=3)
+    promise = Promise.among_accepted(0.2)
+    plan = plan_rule(promise, 0.0, 500, rows, ["x", "y", "z"])
+    assert set(plan.path.scales) == {"x", "y", "z"}
+    place = plan.path.places(rows.score, np.array(["x", "y", "z"])[rows.predicted])
+    flat = plan_rule(promise, 0.0, 500, ScoredRows(place, rows.wrong, 0.0))
+    np.testing.assert_array_equal(plan.places, flat.places)
+
+
 def test_of_many_scores_two_hundred_places_are_tested():
     score = np.random.default_rng(0).permutation(5000) / 5000
     plan = plan_rule(Promise.among_accepted(0.2), 0.0, 100, ScoredRows(score, score < 0.98, 0.0))
@@ -151,6 +188,8 @@ def test_a_plan_stays_as_it_was_made():
     plan = plan_rule(Promise.overall(0.1), 0.0, 100)
     with pytest.raises(FrozenInstanceError):
         plan.classes = [0, 1]
+    assert len({plan, replace(plan)}) == 2  # arrays are not compared
+    assert plan.classes is None
     assert plan.places.tolist() == []
     with pytest.raises(InvalidDataError, match=r"^`classes` must be an array"):
         plan_rule(Promise.overall(0.1), 0.0, 100, None, [[1], [2, 3]])

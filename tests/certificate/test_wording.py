@@ -10,7 +10,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from reliablenet.certificate import Certificate, Provenance, clopper_pearson_upper, wording
-from reliablenet.certificate.planning import largest_certifiable_errors, rows_for_errors
+from reliablenet.certificate.planning import (
+    largest_certifiable_errors,
+    rows_for_errors,
+    rows_needed,
+)
 
 
 def certificate(errors=1, accepted=120, n=153, **changes) -> Certificate:
@@ -307,3 +311,123 @@ def test_without_a_certificate_the_verdict_says_whether_the_subject_acts() -> No
 
 def test_a_share_of_nothing_is_a_dash() -> None:
     assert wording.percent(math.nan) == "\u2013"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason", "verdict"),
+    [
+        ({"population": "accepted", "n": 120},
+         "1 mistake in 120 rows acted on: at most 3.9 % of the rows acted on will be wrong (95 % confidence)",
+         "at most 5 % of the rows acted on will be wrong (95 % confidence)"),
+        ({"population": "accepted", "n": 120, "tolerance": "5 kg"},
+         "1 mistake in 120 rows acted on: at most 3.9 % of the rows acted on will be off by more than 5 kg (95 % confidence)",
+         "at most 5 % of the rows acted on will be off by more than 5 kg (95 % confidence)"),
+        ({"population": "group", "name": "race=A"},
+         "1 confident mistake in 153 rows of race=A: at most 3.07 % of rows of race=A will be acted on wrongly (95 % confidence)",
+         "at most 5 % of rows of race=A will be acted on wrongly (95 % confidence)"),
+        ({"population": "class", "name": "sick", "tolerance": "5 kg"},
+         "1 confident mistake in 153 rows that are truly sick: at most 3.07 % of rows that are truly sick will be acted on with an error above 5 kg (95 % confidence)",
+         "at most 5 % of rows that are truly sick will be acted on with an error above 5 kg (95 % confidence)"),
+        ({"population": "predicted", "name": "well"},
+         "1 confident mistake as well in 153 rows: at most 3.07 % of all rows will be acted on wrongly as well (95 % confidence)",
+         "at most 5 % of all rows will be acted on wrongly as well (95 % confidence)"),
+        ({"population": "group", "name": "race=A", "unit": "group", "tolerance": "5 kg"},
+         "1 confident mistake in 153 groups (one row of each) of race=A: a row of race=A drawn at random from a new group will be acted on with an error above 5 kg with a chance of at most 3.07 % (95 % confidence)",
+         "a row of race=A drawn at random from a new group will be acted on with an error above 5 kg with a chance of at most 5 % (95 % confidence)"),
+        ({"tolerance": "5 kg"},
+         "1 confident mistake in 153 rows: at most 3.07 % of all rows will be acted on with an error above 5 kg (95 % confidence)",
+         "with an error above 5 kg on at most 5 % of all rows from this source (95 % confidence)"),
+        ({"unit": "group", "tolerance": "5 kg"},
+         "1 confident mistake in 153 groups (one row of each): a row drawn at random from a new group will be acted on with an error above 5 kg with a chance of at most 3.07 % (95 % confidence)",
+         "a row drawn at random from a new group is acted on with an error above 5 kg with a chance of at most 5 % (95 % confidence)"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_each_population_is_told_of_its_own_rows(changes, reason, verdict) -> None:
+    made = certificate(**changes)
+    assert wording.reason(made) == reason
+    assert wording.verdict(made).endswith(f", and {verdict}.")
+    assert wording.verdict(made).startswith("Certified: the rule acts on ")
+
+
+@pytest.mark.parametrize(
+    ("made", "share", "words"),
+    [
+        (certificate(0, 40, 40), 1.0, "at least 59 rows to certify on"),
+        (certificate(0, 40, 40), 0.999, "at least 59 rows to certify on, about 60 rows in all"),
+        (certificate(0, 40, 60, rho=0.03), 1.0, "at least 69 rows to certify on"),  # enough at 0.05 alone
+        (certificate(0, 0, 60, threshold=math.inf), 1.0, "a model that is rarely wrong where it is sure: more training rows, or another method"),
+        (certificate(5, 80, 100), 1.0, "a higher threshold or a better model, certified on fresh rows"),
+        (certificate(40, 900, 1000, alpha=0.1, rho=0.2, threshold=0.9), 1.0, ""),
+        (certificate(4, 90, 100, rho=0.2), 1.0, f"about {rows_needed(0.05, 0.2, expected_jcw=0.04):,} fresh rows to certify on, if the rule goes on acting wrongly on 4 % of them"),
+        (certificate(4, 90, 100, rho=0.2, tolerance="5 kg", population="group", name="A", unit="group"), 1.0, f"about {rows_needed(0.05, 0.2, expected_jcw=0.04):,} fresh groups of A to certify on, if the rule goes on acting with an error above 5 kg on 4 % of them"),
+        (certificate(0, 10, 100, alpha=1e-17), 0.5, "more rows than can be counted to certify on"),
+    ],
+)  # fmt: skip
+def test_what_would_help_is_said_in_these_words(made, share, words) -> None:
+    assert wording.remedy(made, share) == words
+    if share == 1.0:
+        assert wording.remedy(made) == words
+
+
+def test_notes_say_what_a_reader_must_know() -> None:
+    def noted(**provenance):
+        return wording.notes(certificate(provenance=Provenance(**provenance)))
+
+    assert wording.notes(certificate()) == noted() == []
+    assert noted(chosen_among=2) == ["chosen among 2 methods; the confidence allows for that"]
+    assert noted(uses=2) == [
+        "these rows have been used for 2 certificates: keeping the one that passed voids it"
+    ]
+    assert noted(copies=1) == ["1 row repeat another row of the fold, and count again"]
+    assert wording.notes(certificate(unit="group", unknown=2)) == [
+        "counted: one row of each group, drawn at random; it speaks of a random row of a new group, "
+        "and groups with many rows weigh no more than others",
+        "2 rows of a class that the model does not know count as wrong",
+    ]
+
+
+def test_how_rows_fared_is_told_with_their_tolerance() -> None:
+    made = certificate(tolerance="5 kg", commonest=96)
+    assert wording.acted_on(made) == (
+        "of 120 rows acted on 1 was off by more than 5 kg: 0.83 % (95 % interval 0.02 % to 4.56 %); "
+        "always answering the commonest label would be wrong on 37.3 % of rows"
+    )
+    assert wording.acted_on(certificate(2, 2, 153)).endswith("(95 % interval 15.81 % to 100 %)")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.12345678, "0.12345678"),
+        (0.123456789, "0.123456…"),
+        (-0.123456789, "-0.123456…"),
+        (-0.12345678, "-0.12345678"),
+        (12345678.5, "12345678.5"),
+        (0.0, "0"),
+        (123456789012.0, "123456789012"),
+        (123456789012.3, "123456789012.3"),
+        (123456789012.34, "123456789012.3…"),
+        (math.inf, "none"),
+        (-math.inf, "any"),
+    ],
+)
+def test_thresholds_are_short(value, text) -> None:
+    assert wording.threshold_text(value) == text
+
+
+def test_a_mistake_is_wrong_unless_there_is_a_tolerance() -> None:
+    assert (wording.wrong(), wording.wrongly()) == ("wrong", "wrongly")
+    assert wording.wrong("5 kg") == "off by more than 5 kg"
+    assert wording.wrongly("5 kg") == "with an error above 5 kg"
+
+
+def test_figures_in_a_column_keep_their_zeros() -> None:
+    assert wording.percent(0.5, trim=False) == "50.0 %"
+    assert wording.percent(0.5) == "50 %"
+    assert wording.percent(0.99999, 2) == "> 99.99 %"
+    assert wording.percent(0.00001, 2, trim=False) == "< 0.01 %"
+    assert wording.percent_up(0.05, 0.2, trim=False) == "5.01 %"
+    assert wording.percent_up(0.125, 0.2, trim=False) == "12.50 %"
+    assert wording.percent_up(0.125, 0.2) == "12.5 %"
+    assert wording.percent(0.1, 0) == "10 %"

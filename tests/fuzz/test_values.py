@@ -15,7 +15,7 @@ UNCALLED = {
     "Bracket", "Comparison", "DATASETS", "Dataset", "Decisions", "EpochRecord", "Evaluation",
     "Folds", "History", "Importance", "Interval", "JCWCurve", "MethodResult", "Network", "Objective",
     "Provenance", "Recommendation", "RiskCoverageCurve", "RowAnswers", "Rows", "SelectiveClassifier", "Stream", "__version__",
-    "default_methods", "metrics",
+    "certify_partitions", "default_methods", "metrics",
     # of promises, shifts, numbers, profiles and monitors: bad input is tried in tests of their own
     "Breakdown", "Monitor", "NumberDecisions", "Promise", "ReliableRegressor", "Rule",
     "RuleCertificate", "SelectiveEstimator", "SelectiveRegressor", "Sensitivity", "SourceMonitor", "anytime_upper",

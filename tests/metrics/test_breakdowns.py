@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pandas as pd
@@ -10,10 +11,10 @@ import pytest
 from scipy.stats import binomtest, fisher_exact
 
 from reliablenet.certificate.scored import ScoredRows
-from reliablenet.errors import InvalidDataError
+from reliablenet.errors import InvalidDataError, InvalidParameterError
 from reliablenet.metrics import Breakdown, breakdown
 from reliablenet.metrics.breakdowns import Cell, count_cells
-from reliablenet.metrics.cells import MISSING, learn_cut, learn_cuts
+from reliablenet.metrics.cells import MISSING, Cut, learn_cut, learn_cuts
 
 
 @pytest.fixture(scope="module")
@@ -218,3 +219,102 @@ def test_whether_any_cell_is_clearly_worse(loans) -> None:
         by={"side": np.repeat(["l", "r"], 20)},
     )
     assert not same.is_clear_anywhere
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Cell("", "", -1, 0, 0), "`n` of Cell must be a whole number of at least 0; got -1."),
+        (lambda: Cell("", "", 3, 0.5, 0), "`accepted` of Cell must be a whole number of at least 0; got 0.5."),
+        (lambda: Cell("", "", 3, 2, -1), "`errors` of Cell must be a whole number of at least 0; got -1."),
+        (lambda: Cell("", "", 3, 1, 2), "A cell needs errors <= accepted <= n; got 2, 1, 3."),
+        (lambda: Breakdown(Cell("", "", 3, 1, 1), (), 1.0, {}), "`level` of Breakdown must lie in (0, 1); got 1.0. Did you mean 0.01?"),
+        (lambda: Breakdown(Cell("", "", 3, 1, 1), (Cell("sex", "f", 3, 1, 0),), 0.9, {}), "The cells of 'sex' must add up to the whole; `errors` does not."),
+        (lambda: breakdown(score=[1.0], correct=[True], accepted=[1]), "`accepted` of breakdown must hold booleans; got int64. Compare the score with the threshold first."),
+        (lambda: breakdown(score=[1.0], correct=[True], accepted=[True, False]), "`accepted` of breakdown must have one entry for each of the 1 rows; got shape (2,)."),
+        (lambda: breakdown([[0.5, 0.9]], [0], accepted=[True]), "Each row of `proba` of breakdown must sum to 1; row 0 sums to 1.4. Normalise the rows, or pass `score` and `predicted`."),
+        (lambda: Breakdown.from_dict({}), "This is not a breakdown of the format 'reliablenet-breakdown/1'."),
+        (lambda: small() + small(level=0.9), "Breakdowns can be added only if their columns were cut alike."),
+    ],
+)  # fmt: skip
+def test_what_is_no_breakdown_is_refused_in_these_words(call, message):
+    with pytest.raises((InvalidDataError, InvalidParameterError)) as caught:
+        call()
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("name", ["accepted", "classes"])
+def test_what_is_no_array_is_named(name):
+    given = {"accepted": [True], "classes": ["a", "b"]} | {name: [[1], [2, 3]]}
+    with pytest.raises(InvalidDataError, match=f"^`{name}` must be an array; got a list"):
+        breakdown(None, ["a"], score=[1.0], predicted=["a"], **given)
+
+
+def small(level=0.95) -> Breakdown:
+    """Of 1 row in A and 4 in B, of which one was acted on and wrong, and none of C."""
+    cells = (Cell("x", "A", 1, 1, 0), Cell("x", "B", 4, 0, 0), Cell("y", "C", 5, 1, 0))
+    return Breakdown(Cell("", "all rows", 5, 1, 0), cells, level, {})
+
+
+def test_the_table_of_a_small_breakdown_is_this():
+    frame = small().to_frame()
+    assert list(frame.columns) == [
+        "column", "value", "n", "accepted", "errors",
+        "jcw", "jcw_low", "jcw_high", "error_accepted", "error_accepted_low", "error_accepted_high",
+        "coverage", "coverage_low", "coverage_high",
+        "share_of_rows", "share_of_mistakes", "chance", "clear",
+    ]  # fmt: skip
+    assert frame["share_of_rows"].tolist() == [1.0, 0.2, 0.8, 1.0]
+    assert frame["share_of_mistakes"].tolist() == [0.0] * 4
+    assert frame["coverage"].tolist() == [0.2, 1.0, 0.0, 0.2]
+    assert frame["error_accepted"].isna().tolist() == [False, False, True, False]
+    assert frame["chance"].tolist() == [1.0] * 4
+    assert frame["jcw"].dtype == frame["error_accepted"].dtype == float
+    one = Breakdown(Cell("", "", 2, 2, 1), (Cell("x", "A", 1, 1, 1), Cell("x", "B", 1, 1, 0)), 0.5, {})  # fmt: skip
+    assert one.to_frame()["share_of_mistakes"].tolist() == [1.0, 1.0, 0.0]
+    # a chance of one half, times two cells: no more than 1
+    assert one.chance.tolist() == [1.0, 1.0]
+
+
+def test_a_chance_at_the_level_is_clear():
+    whole, cells = Cell("", "", 4, 4, 2), (Cell("x", "A", 2, 2, 2), Cell("x", "B", 2, 2, 0))
+    found = Breakdown(whole, cells, 0.5, {})
+    assert found.chance[0] == pytest.approx(2 / 6)  # both mistakes in these 2 of 4 rows; two cells
+    edge = Breakdown(whole, cells, 0.5, {})
+    vars(edge)["chance"] = np.array([0.5, 1.0])
+    assert edge.to_frame()["clear"].tolist() == [False, True, False]
+    assert edge.is_clear(cells[0])
+
+
+def test_at_most_three_cells_are_named_unless_more_are_wanted():
+    cells = [Cell("x", name, 100, 100, 60) for name in "ABCDE"] + [Cell("x", "F", 500, 500, 0)]
+    found = Breakdown(Cell("", "all rows", 1000, 1000, 300), tuple(cells), 0.95, {})
+    assert [cell.value for cell in found.worst()] == ["A", "B", "C"]
+    assert len(found.summary()) == 3
+    assert len(found.worst(4)) == len(found.summary(4)) == 4
+    assert found.is_clear_anywhere
+    with pytest.raises(FrozenInstanceError):
+        found.level = 0.5
+    with pytest.raises(FrozenInstanceError):
+        cells[0].n = 0
+    assert found.to_dict()["format"] == "reliablenet-breakdown/1"
+
+
+def test_classes_have_their_names_and_quantities_are_left_out():
+    names = ["no", "yes"]
+    proba, y = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]), np.array(["no", "yes", "yes"])
+    found = breakdown(proba, y, accepted=np.ones(3, bool), classes=names)
+    assert [(c.column, c.value, c.n, c.errors) for c in found.cells] == [
+        ("true class", "no", 1, 0), ("true class", "yes", 2, 1),
+        ("predicted class", "no", 2, 1), ("predicted class", "yes", 1, 0),
+    ]  # fmt: skip
+    for kinds, columns in ((1000, {"true class", "predicted class"}), (1001, {"predicted class"})):
+        truth = np.arange(kinds)
+        rows = ScoredRows(np.ones(kinds), truth > 0, 0.0, truth=truth, predicted=np.zeros(kinds, int))  # fmt: skip
+        counted = count_cells(rows, np.ones(kinds, bool), None, {})
+        assert {cell.column for cell in counted.cells} == columns
+    blind = ScoredRows(np.ones(2), np.zeros(2, bool), 0.0, predicted=np.zeros(2, int))
+    counted = count_cells(blind, np.ones(2, bool), {"a": ["x", "y"], "b": ["x", "y"]}, {"b": Cut("value", values="xy")})  # fmt: skip
+    assert [(c.column, c.value) for c in counted.cells] == [
+        ("predicted class", "0"), ("b", "x"), ("b", "y"),
+    ]  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import FrozenInstanceError
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -209,3 +211,104 @@ def test_answers_that_do_not_fit_are_refused() -> None:
         RowAnswers(np.zeros(3), np.zeros(2), np.zeros(3, bool))
     with pytest.raises(InvalidDataError, match="An importance needs"):
         Importance(("a",), {"decisions": np.zeros((1, 2))}, 3, 3)
+
+
+def plain(rows, places, shuffled):
+    return RowAnswers(rows[:, 0] > 0, np.abs(rows[:, 0]), rows[:, 0] > 0.5)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: permutation_importance(plain, ROWS, repeats=0), "`repeats` of permutation_importance must be a whole number of at least 1; got 0."),
+        (lambda: permutation_importance(plain, ROWS, most_rows=1), "`most_rows` of permutation_importance must be a whole number of at least 2; got 1."),
+        (lambda: permutation_importance(plain, ROWS, random_state=-1), "`random_state` of permutation_importance must be a whole number from 0 to 2**32 - 1; got -1."),
+        (lambda: permutation_importance("plain", ROWS), "`decide` of permutation_importance must be a function; got 'plain'."),
+        (lambda: permutation_importance(plain, ROWS, unused="age"), "`unused` of permutation_importance must be a list, tuple or set of columns; got 'age'."),
+        (lambda: permutation_importance(plain, ROWS[:1]), "`X` of permutation_importance needs two rows to shuffle; got 1."),
+        (lambda: permutation_importance(lambda *_: plain(ROWS[:7], 0, 0), ROWS), "`decide` of permutation_importance must return RowAnswers for each of the 300 rows; got 7."),
+        (lambda: permutation_importance(lambda *_: 3, ROWS), "`decide` of permutation_importance must return RowAnswers for each of the 300 rows; got int."),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_shuffled_is_refused_in_these_words(call, message) -> None:
+    with pytest.raises((InvalidDataError, InvalidParameterError)) as caught:
+        call()
+    assert str(caught.value) == message
+
+
+def test_two_rows_and_one_column_are_enough() -> None:
+    found = permutation_importance(plain, ROWS[:2, :1], repeats=2)
+    assert (found.columns, found.rows, found.of_rows, found.repeats) == ((0,), 2, 2, 2)
+
+
+def test_rows_are_drawn_once_each_and_again_for_the_same_seed() -> None:
+    seen = []
+
+    def look(rows, places, shuffled):
+        seen.append(places)
+        np.testing.assert_array_equal(rows[:, 1], ROWS[places, 1])
+        return plain(rows, places, shuffled)
+
+    for most in (50, 50, 300):
+        permutation_importance(look, ROWS[:, :2], most_rows=most, unused=[1], random_state=4)
+    first, again, whole = seen[0], seen[2], seen[4]
+    assert len(set(first.tolist())) == 50
+    assert (np.diff(first) > 0).all()
+    np.testing.assert_array_equal(first, again)
+    np.testing.assert_array_equal(whole, np.arange(300))
+    many = np.zeros((2001, 1))
+    assert permutation_importance(plain, many, repeats=1).rows == 2000
+
+
+def test_where_the_truth_is_known_only_before_or_after_nothing_is_said_of_it() -> None:
+    def half(rows, places, shuffled):
+        found = plain(rows, places, shuffled)
+        wrong = np.zeros(len(places), bool)
+        return RowAnswers(found.answer, found.confidence, found.accepted, None if shuffled else wrong)  # fmt: skip
+
+    found = permutation_importance(half, ROWS[:, :1])
+    assert set(found.changes) == set(MEASURES[:-2])
+    assert {values.dtype for values in found.changes.values()} == {np.dtype(np.float64)}
+
+
+def test_a_number_that_moves_by_its_tolerance_is_the_same() -> None:
+    def near(rows, places, shuffled):
+        n = len(places)
+        answer = np.where(places % 2 == 0, 1.0, 1.5) if shuffled else np.ones(n)
+        return RowAnswers(answer, np.ones(n), np.ones(n, bool), tolerance=np.full(n, 0.5))
+
+    assert permutation_importance(near, ROWS[:, :1]).mean["answers"].tolist() == [0.0]
+
+
+def made(decisions, confidence, columns=("a", "b", "c", "d")) -> Importance:
+    shape = np.shape(decisions)
+    changes = {name: np.zeros(shape) for name in MEASURES[:-2]}
+    changes |= {"decisions": np.array(decisions, float), "confidence": np.array(confidence, float)}
+    return Importance(columns, changes, 10, 20)
+
+
+def test_columns_are_ranked_by_decisions_and_then_by_confidence() -> None:
+    found = made([[0.1, 0.3], [0.2, 0.2], [0.5, 0.7], [0.1, 0.1]], [[1, 1], [2, 2], [0, 0], [9, 9]])
+    assert found.order == [2, 1, 0, 3]
+    frame = found.to_frame()
+    assert frame["column"].tolist() == ["c", "b", "a", "d"]
+    assert list(frame.columns)[:3] == ["column", "decisions", "decisions_spread"]
+    assert frame.index.tolist() == [0, 1, 2, 3]
+    assert frame["decisions_spread"].tolist() == pytest.approx(
+        [np.sqrt(0.02), 0.0, np.sqrt(0.02), 0.0]
+    )
+    assert found.summary() == (
+        "decisions rest most on c (60 % of them change if it is shuffled), b (20 %), a (20 %)"
+    )
+    assert found.summary(4).endswith(", a (20 %), d (10 %)")
+
+
+def test_records_stay_and_are_not_compared() -> None:
+    answers = plain(ROWS, None, None)
+    importance = made([[0.1]], [[0.1]], ("a",))
+    with pytest.raises(FrozenInstanceError):
+        answers.answer = None
+    with pytest.raises(FrozenInstanceError):
+        importance.rows = 3
+    assert len({answers, plain(ROWS, None, None)}) == 2
+    assert len({importance, made([[0.1]], [[0.1]], ("a",))}) == 2

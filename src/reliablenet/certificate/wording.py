@@ -310,9 +310,9 @@ def threshold_text(value: float) -> str:
         return "none" if value > 0 else "any"
     digits, mark, power = repr(float(value)).partition("e")
     digits = digits.removesuffix(".0")
-    sign = value < 0
-    if len(digits) > 10 + sign and "." in digits:  # which is never cut before its point
-        digits = f"{digits[: max(8 + sign, digits.index('.') + 2)]}…"
+    most = max(8 + (value < 0), digits.find(".") + 2)  # never cut before the point
+    if len(digits) > max(10 + (value < 0), most) and "." in digits:
+        digits = f"{digits[:most]}…"
     return digits + mark + power
 
 
