@@ -73,10 +73,7 @@ def test_the_rooms_are_those_of_the_layers() -> None:
     assert re.findall(r"^\| `(\w+)` \|", PAGE, flags=re.M) == rooms_of_the_layers()
 
 
-def test_the_readme_and_the_map_for_contributors_name_every_room_in_its_order() -> None:
-    """The README from the bottom, the map from the top."""
-    readme = (ROOT / "README.md").read_text().split("In `src/reliablenet`: ")[1].split("\n\n")[0]
-    assert re.findall(r"`(\w+)/`", readme) == rooms_of_the_layers()[::-1]
+def test_the_map_for_contributors_names_every_room_in_its_order() -> None:
     chain = re.search(r"From the top: (.*?)\.", (ROOT / "CONTRIBUTING.md").read_text())
     assert re.findall(r"`(\w+)`", chain[1]) == rooms_of_the_layers()
 
