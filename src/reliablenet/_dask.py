@@ -162,7 +162,7 @@ def connected(address: str, workers: int | None = None) -> Iterator[Any]:
         Client
     )  # at hand, to be closed: left to the garbage collector, it can lock up
     try:
-        client.__init__(address, timeout=CONNECT_SECONDS)
+        Client.__init__(client, address, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
         client.close()
         raise ClusterError(
