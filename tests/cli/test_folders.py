@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -48,6 +48,13 @@ def people(n: int, seed: int) -> pd.DataFrame:
 
 
 FEATURES = ["age", "debt", "job", "race"]
+
+
+def wait_until(held: Callable[[], bool]) -> None:
+    end = time.monotonic() + 300
+    while not held():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def write_parts(table: pd.DataFrame, folder: Path, ends: list[int] = ENDS) -> Path:
@@ -197,7 +204,7 @@ def test_rows_that_cannot_be_used_are_named_by_their_file(
     assert ran.exit_code == 2
     assert ran.stderr.startswith("error: part.2.parquet: ")
     assert not (out / "part.2.parquet").exists()
-    assert not list(out.glob(".*"))
+    wait_until(lambda: not list(out.glob(".*")))  # workers finish the files that they are at
     people(40, 2).drop(columns="debt").to_parquet(source / "part.2.parquet")
     ran = call("predict", place / "model.rnet", source, "--out", out, *dask)
     assert ran.exit_code == 2
@@ -390,11 +397,11 @@ def start(*arguments: object) -> subprocess.Popen[str]:
 
 
 def wait_for_files(out: Path, some: int, process: subprocess.Popen[str]) -> None:
-    end = time.monotonic() + 300
-    while len(list(out.glob("part*"))) < some:
+    def there() -> bool:
         assert process.poll() is None, process.communicate()
-        assert time.monotonic() < end
-        time.sleep(0.01)
+        return len(list(out.glob("part*"))) >= some
+
+    wait_until(there)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="kills processes")
