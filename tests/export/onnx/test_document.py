@@ -84,7 +84,7 @@ def test_inputs_outputs_and_metadata_say_what_it_is(team, graph) -> None:
     assert [one.name for one in session.get_outputs()] == ["label", "confidence", "accepted"]
     about = session.get_modelmeta().custom_metadata_map
     assert rn.Certificate.from_json(about["certificate"]) == team.certificate_
-    assert json.loads(about["columns"])["job"] == "text"
+    assert json.loads(about["columns"])["job"] == "category"
     saved = team.save(graph.with_suffix(".rnet"))
     from reliablenet.datasets.sources import sha256_of
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from reliablenet.errors import InvalidParameterError
+from reliablenet.export.parts import CATEGORY, NUMBER
 
 OPSET, ML_OPSET, RUNTIME_OPSET, IR_VERSION = 20, 5, 1, 10  # what onnxruntime 1.20 reads
 ML = "ai.onnx.ml"
@@ -43,19 +45,20 @@ class Graph:
     def __init__(self, parent: Graph | None = None) -> None:
         self.nodes: list[Any] = []
         self.inputs: dict[str, Any] = {}
+        self.kinds: dict[str, str] = {}
         self.outputs: list[Any] = []
         self._constants: list[Any] = []
         self._parts = 0
         self._prefix = parent._new_prefix() if parent else INSIDE
         self._domains: set[str] = parent._domains if parent else {ML}
 
-    def number(self, column: Any) -> str:
+    def number(self, column: Any, kind: str = NUMBER) -> str:
         """Return the input of a column of numbers, of shape (n, 1) and 64 bits; NaN is missing."""
-        return self._input(column, TensorProto.DOUBLE)
+        return self._input(column, kind, TensorProto.DOUBLE)
 
-    def text(self, column: Any) -> str:
+    def text(self, column: Any, kind: str = CATEGORY) -> str:
         """Return the input of a column of texts, of shape (n, 1); the empty text is missing."""
-        return self._input(column, TensorProto.STRING)
+        return self._input(column, kind, TensorProto.STRING)
 
     def is_text(self, column: Any) -> bool:
         """Tell whether a column that is an input already is one of texts."""
@@ -134,7 +137,7 @@ class Graph:
         self.outputs.append(helper.make_tensor_value_info(name, TYPES[dtype.kind], [ROWS]))
 
     def finish(self, metadata: dict[str, str], version: str) -> Any:
-        """Return the whole as a model of ONNX, checked."""
+        """Return the whole as a model of ONNX, checked, whose metadata tell the kind of each column too."""
         versions = {"": OPSET, ML: ML_OPSET, RUNTIME: RUNTIME_OPSET}
         used = ["", *sorted(self._domains)]
         model = helper.make_model(
@@ -144,11 +147,12 @@ class Graph:
             producer_name="reliablenet",
             producer_version=version,
         )
-        helper.set_model_props(model, metadata)
+        columns = {"columns": json.dumps(self.kinds, ensure_ascii=False)}
+        helper.set_model_props(model, metadata | columns)
         onnx.checker.check_model(model)
         return model
 
-    def _input(self, column: Any, kind: int) -> str:
+    def _input(self, column: Any, kind: str, dtype: int) -> str:
         name = str(column)
         if name in OUTPUTS or name == "" or name.startswith(INSIDE):
             raise InvalidParameterError(
@@ -156,7 +160,8 @@ class Graph:
                 "and fit the model again."
             )
         if name not in self.inputs:
-            self.inputs[name] = helper.make_tensor_value_info(name, kind, [ROWS, 1])
+            self.inputs[name] = helper.make_tensor_value_info(name, dtype, [ROWS, 1])
+            self.kinds[name] = kind
         return name
 
     def _proto(self, name: str) -> Any:

@@ -17,13 +17,16 @@ from reliablenet.errors import InvalidParameterError
 from reliablenet.export.onnx.characters import add_characters, count_up
 from reliablenet.export.onnx.graph import Graph
 from reliablenet.export.onnx.words import add_cells
+from reliablenet.export.parts import TEXT
 from reliablenet.tables.columns import listed
 from reliablenet.tables.free_text import GROWTH, TextFeatures
 from reliablenet.tables.ngrams import CELLS, WORD_CELLS
 from reliablenet.tables.text_columns import TextColumns
 
 TOGETHER = 64  # rows whose characters are looked at together, so that memory stays bounded
-STRIDE = 1 << CELLS.bit_length()  # a text's cells are numbered from a multiple of this, and begin at 1
+STRIDE = (
+    1 << CELLS.bit_length()
+)  # a text's cells are numbered from a multiple of this, and begin at 1
 LEAST_SQUARE = 1e-300  # what is divided by its root is zero
 
 
@@ -35,7 +38,7 @@ def add_texts(graph: Graph, texts: TextColumns) -> tuple[list[str], str]:
             f"A graph cannot hold an embedding of your own, which is code; it reads {listed(texts.columns)}. "
             "Fit the model without `embedding`, drop these columns, or serve the model file."
         )
-    given = graph.join([graph.text(column) for column in texts.columns])
+    given = graph.join([graph.text(column, TEXT) for column in texts.columns])
     rows = graph.add("Shape", given, start=0, end=1)
     most = graph.add("Max", graph.add("Min", rows, graph.whole([TOGETHER])), graph.whole([1]))
     lacking = graph.add("Mod", graph.add("Neg", rows), most)
@@ -84,8 +87,12 @@ def _part(outer: Graph, readers: Sequence[TextFeatures], gaps: Sequence[bool]) -
         if gap:
             block = graph.join([block, graph.cast(blank, np.float32)])
         graph.leave(block, TensorProto.FLOAT)
-    strange = graph.add("ReduceMax", graph.cast(split[-1], np.int32), graph.whole([0, 2]), keepdims=0)
-    graph.leave(graph.add("Equal", strange, graph.constant(np.array(0, np.int32))), TensorProto.BOOL)
+    strange = graph.add(
+        "ReduceMax", graph.cast(split[-1], np.int32), graph.whole([0, 2]), keepdims=0
+    )
+    graph.leave(
+        graph.add("Equal", strange, graph.constant(np.array(0, np.int32))), TensorProto.BOOL
+    )
     return graph
 
 
@@ -144,7 +151,9 @@ def _weigh(
     data = graph.add("Mul", graph.add("Gather", graph.constant(GROWTH), count), weight)
     is_piece = graph.cast(graph.add("Greater", cell, graph.whole(WORD_CELLS)), np.int64)
     half = graph.add("Add", graph.add("Mul", text, graph.whole(2)), is_piece)
-    nothing = graph.add("Expand", graph.constant(np.zeros(1)), graph.add("Mul", size, graph.whole([2])))
+    nothing = graph.add(
+        "Expand", graph.constant(np.zeros(1)), graph.add("Mul", size, graph.whole([2]))
+    )
     squares = graph.add(
         "ScatterElements", nothing, half, graph.add("Mul", data, data), reduction="add"
     )

@@ -22,7 +22,7 @@ def add_cells(graph: Graph, read: Read) -> list[tuple[str, str]]:
 
 
 def _add_words(graph: Graph, values: str, letters: str, owner: str) -> list[tuple[str, str]]:
-    """Words, whose hash is a polynomial in the base over their characters, and pairs of neighbours."""
+    """Add words, whose hash is a polynomial in the base over their characters, and pairs of neighbours."""
     before = _cut(graph, letters, 0, -1)
     begins = graph.add("And", _cut(graph, letters, 1, ALL), graph.add("Not", before))
     begins = graph.add("Concat", graph.constant(np.array([False])), begins, axis=0)
@@ -58,7 +58,7 @@ def _add_words(graph: Graph, values: str, letters: str, owner: str) -> list[tupl
 
 
 def _add_pieces(graph: Graph, values: str, letters: str, owner: str, n: int) -> tuple[str, str]:
-    """Runs of n characters inside a word, or with one of its ends."""
+    """Add runs of n characters inside a word, or with one of its ends."""
     ends = [(place, place - n + 1 or ALL) for place in range(n)]
     inside = _cut(graph, letters, *ends[1])
     for more in ends[2:-1]:
