@@ -23,7 +23,7 @@ DATES = (
 )
 DAYS_EACH_SIDE = 400  # beyond what training showed
 LETTERS = "etaoinshrdlcumwfgypbvkETAOI0123456789"
-OTHERS = "éüñßÅçøЖдяαωΔעبحकข日本한가ÀＡｋ²½™ﬁ…—'!?.,;:()€%&#@/\n\t\u00a0\u0301"
+OTHERS = (*"éüñßÅçøЖдяωΔעبحकข日本한가ÀＡｋ²½™ﬁ…—'!?.,;:()€%&#@/\n\t\u00a0", "e\u0301")
 
 
 def make_up_rows(
@@ -114,5 +114,5 @@ def _text(random: Any) -> str | None:
     size = int(random.geometric(0.02)) - 1
     letters = random.choice(list(LETTERS), size)
     marks = random.random(size)
-    letters = np.where(marks < 0.05, random.choice(list(OTHERS), size), letters)
+    letters = np.where(marks < 0.05, random.choice(OTHERS, size), letters)
     return "".join(np.where(marks > 0.82, " ", letters))
