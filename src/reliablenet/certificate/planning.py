@@ -110,9 +110,9 @@ def rows_for_errors(errors: ArrayLike, alpha: float, rho: float = 0.05) -> Any:
 def certification_rows(n: int, alpha: float, rho: float = 0.05) -> int:
     """Return how many of n rows to certify on, if the others train.
 
-    A fold that affords k errors lets a rule spend k / rows of its budget alpha: two fifths of alpha
-    with 3 errors, three fifths with 10, four fifths with 50, six sevenths with 100, whatever alpha
-    is. Beyond 50 each further row buys little (docs/explanations/default.md compares). So the answer
+    A fold that affords k errors lets a rule spend k / rows of its budget alpha: of a small alpha about
+    two fifths with 3 errors, three fifths with 10, four fifths with 50 and 85 % with 100; of a larger
+    one more. Beyond 50 each further row buys little (docs/explanations/default.md compares). So the answer
     is as many as 50 errors need, but at least 20 and at most 40 % of the rows; up to 60 % where
     40 % afford no certificate at all. And never more than the errors that it affords need:
     the rows beyond would prove nothing, and can train.
