@@ -203,7 +203,7 @@ def score_rows(
     if score is None and top_probability is not None:
         scores = top_probability
     else:
-        scores = _check_score(score, len(labels), owner)
+        scores = check_score(score, len(labels), owner)
     lowest = 0.0 if score is None else -np.inf
     unknown = None if classes is None else _unknown(labels)
     return ScoredRows(scores, answers != labels, lowest, top_probability, labels, answers, unknown)
@@ -228,7 +228,7 @@ def _answered_rows(score: Any, correct: Any, others: dict[str, Any], owner: str)
             f"{owner} needs a `score` beside `correct`: how sure each answer is, larger for surer."
         )
     right = check_correct(correct, owner)
-    return ScoredRows(_check_score(score, len(right), owner), ~right, -np.inf)
+    return ScoredRows(check_score(score, len(right), owner), ~right, -np.inf)
 
 
 def check_correct(correct: Any, owner: str) -> NDArray[np.bool_]:
@@ -333,10 +333,13 @@ def top_entries(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArra
     return table[np.arange(len(table)), column], column
 
 
-def _check_score(score: Any, n: int, owner: str) -> NDArray[np.float64]:
-    """Return scores as float64, one for each row, or say what is wrong."""
+def check_score(score: Any, n: int | None, owner: str) -> NDArray[np.float64]:
+    """Return scores as float64, one for each of n rows where their number is known, or say what is wrong."""
     scores = as_array(score, "score")
-    check_length("score", scores, n, owner)
+    if n is not None:
+        check_length("score", scores, n, owner)
+    elif scores.ndim != 1:
+        raise InvalidDataError(f"`score` of {owner} must be a vector; got shape {scores.shape}.")
     if scores.dtype.kind not in "biuf":
         raise InvalidDataError(f"`score` of {owner} must hold numbers; got {scores.dtype}.")
     scores = scores.astype(np.float64)
