@@ -290,8 +290,8 @@ def _seconds(
     second = graph.add("Where", mark["seconds"].name, runs.text(second_place), zero)
     fraction = graph.add("Where", mark["fraction"].name, runs.text(second_place + 1), zero)
     point = graph.constant(np.array("."))
-    rest = graph.add("StringConcat", graph.add("StringConcat", second, point), fraction)
-    rest = Value(graph, graph.cast(rest, np.float64), np.float64)
+    written = graph.add("StringConcat", graph.add("StringConcat", second, point), fraction)
+    rest = Value(graph, graph.cast(written, np.float64), np.float64)
     zone = second_place + mark["seconds"].to(np.int64) + mark["fraction"].to(np.int64)
     ahead, more = runs.whole(zone), runs.whole(zone + 1)
     together = mark["zone of four"]

@@ -94,7 +94,7 @@ def _powers(graph: Graph, exponent: str, step: int) -> str:
     return graph.add("Gather", graph.constant(np.array(table, np.uint64)), exponent)
 
 
-def _unsigned(graph: Graph, number: int) -> str:
+def _unsigned(graph: Graph, number: int | np.uint64) -> str:
     return graph.constant(np.array(number, np.uint64))
 
 
