@@ -181,3 +181,17 @@ def test_labels_and_budgets_get_the_types_of_python():
     assert type(Promise.overall(np.float32(0.5)).alpha) is float
     assert type(Promise.cost(COSTS, 1).alpha) is float
     assert str(Promise.overall(0.1)) == "at most 10 % of all rows are acted on wrongly"
+
+
+def test_budgets_of_numpy_become_numbers_of_python():
+    budgets = {np.str_("a"): np.float64(0.05), "b": np.float32(0.25)}
+    for promise in (
+        Promise.by_class(budgets),
+        Promise.by_predicted(budgets),
+        Promise.by_group(budgets, by="ward"),
+        Promise.by_group(pd.Series(budgets), by="ward"),
+    ):
+        assert [type(budget) for budget in promise.alpha.values()] == [float, float]
+        assert "5 %" in str(promise)
+        assert "25 %" in str(promise)
+        assert Promise.from_dict(json.loads(json.dumps(promise.to_dict()))) == promise

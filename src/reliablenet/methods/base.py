@@ -169,10 +169,10 @@ class SelectiveEstimator(
         random = self._random()
 
         self._reached = "folds"
+        warn_of_pipeline(self, selection=selection, certification=certification)
         cut = make_folds(self, rows, labels, weight, selection, certification, groups, random)
         folds = cut.folds
         check_fresh(self._fitted_before(), folds)
-        warn_of_pipeline(self, selection=selection, certification=certification)
         self._target.warn_of_folds(self, folds)
         warn_of_copies(folds, self._budget)
         held_by, chosen_by, trained_by = columns_by_fold(self.promise, table_by, cut)

@@ -25,7 +25,7 @@ from reliablenet.errors import (
     NotCertifiedWarning,
     ReuseWarning,
 )
-from reliablenet.methods.ledger import count_uses
+from reliablenet.methods.ledger import asked_of, count_uses
 from reliablenet.tables.copies import Copies, count_repeats
 
 Found = TypeVar("Found", Certificate, RuleCertificate)
@@ -94,7 +94,7 @@ class HeldOut:
         warn_of_labels(self.rows)
         found: Any = judging(self.rows, unit=self.unit, provenance=provenance)
         made = found.provenance
-        uses = count_uses(self.hashes, made.model)
+        uses = count_uses(self.hashes, made.model, asked_of(found))
         warn_of_reuse(uses)
         counted: Found = replace(found, provenance=replace(made, uses=uses))
         return counted
