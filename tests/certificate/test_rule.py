@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from rule_examples import EASY, TRUTH
 
+from refusal import refused
 from reliablenet.certificate.rule import (
     Rule,
     Thresholds,
@@ -56,10 +57,8 @@ def test_a_group_that_is_missing_or_new_is_deferred_when_deciding(absent):
     ],
 )  # fmt: skip
 def test_what_a_rule_needs_to_decide(accept, message):
-    with pytest.raises((InvalidParameterError, InvalidDataError)) as caught:
+    with refused(message):
         accept(Rule((Thresholds(("predicted",), {0: 0.5}),)))
-    said = str(caught.value)
-    assert said == message or (message.endswith(("(", ": ")) and said.startswith(message))
 
 
 @pytest.mark.parametrize("name", ["score", "predicted"])
@@ -137,10 +136,8 @@ def test_a_rule_without_thresholds_is_none():
     ],
 )  # fmt: skip
 def test_what_is_no_rule_is_refused_in_these_words(make, message):
-    with pytest.raises((InvalidParameterError, InvalidDataError)) as caught:
+    with refused(message):
         make()
-    said = str(caught.value)
-    assert said == message or (message.endswith(("(", ": ")) and said.startswith(message))
 
 
 def test_a_row_is_accepted_at_its_threshold_and_above():
@@ -239,10 +236,8 @@ def test_names_of_values_say_of_which_key():
     ],
 )  # fmt: skip
 def test_groups_that_are_none_are_refused_in_these_words(by, names, message):
-    with pytest.raises((InvalidParameterError, InvalidDataError)) as caught:
+    with refused(message):
         columns_of(by, names, 3, "certify", missing=False)
-    said = str(caught.value)
-    assert said == message or (message.endswith(("(", ": ")) and said.startswith(message))
 
 
 def test_groups_are_read_from_arrays_mappings_and_frames():

@@ -258,6 +258,24 @@ def test_where_its_mistakes_cannot_be_afforded_a_class_leaves_nothing_free():
     assert (found.accepted, found.errors, found.rule.threshold) == (0, 0, math.inf)
 
 
+@pytest.mark.parametrize("batches", [1, 3])
+@pytest.mark.parametrize("others", [(), (Promise.overall(0.9),)])
+def test_where_no_row_lies_above_its_mistakes_a_class_leaves_nothing_free(batches, others):
+    score = np.repeat(0.9, 200)
+    said = np.repeat([0, 1], 100)
+    rows = ScoredRows(score, said == 0, lowest=0.0, truth=np.ones(200, int), predicted=said)
+    promise = Promise.by_predicted({"cat": 0.1})
+    if others:
+        promise = Promise.all_of(promise, *others)
+    plan = plan_rule(promise, 0.0, 200, classes=["cat", "dog"])
+    parts = [rows.take(places) for places in np.array_split(np.arange(200), batches)]
+    found = certified_rule_batches(lambda: parts, plan, RHO)
+    check_counts(found, accept_rows(found.rule, rows), rows.wrong)
+    assert (found.certified, found.accepted) == (False, 0)
+    assert all(part.accepted == part.errors == 0 for part in found.parts)
+    assert "too many mistakes" in found.reason
+
+
 @pytest.mark.parametrize("learned", [False, True])
 def test_a_bound_that_is_the_budget_keeps_it(learned):
     rows = ScoredRows(np.linspace(0.1, 1.0, 50), np.zeros(50, bool), -math.inf)
