@@ -145,8 +145,22 @@ def graphs() -> str:
     return record_table(columns, records, ("table",))
 
 
+def graph_speed() -> str:
+    """Return how long graphs take beside `decide`."""
+    columns = {
+        "table": lambda r: str(r["dataset"]),
+        "rows": lambda r: f"{r['rows']:,}",
+        "`decide`": lambda r: f"{r['decide_seconds']:,.1f} s",
+        "graph": lambda r: f"{r['graph_seconds']:,.1f} s",
+        "ratio": lambda r: f"{r['ratio']:.2f}",
+    }
+    records = [one for one in read_records("speed", "graphs") if one["what"] == "speed"]
+    return record_table(columns, records, ("table",))
+
+
 PARTS = {
     "graphs": graphs,
+    "graph_speed": graph_speed,
     "profile_cost": profile_cost,
     "serving": serving,
     "certified_file": certified_file,
