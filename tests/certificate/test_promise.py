@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 from rule_examples import EASY, TRUTH
 
+from refusal import refused
 from reliablenet import Promise, certified_rule
 from reliablenet.certificate.promise import plain_label
-from reliablenet.errors import InvalidDataError, InvalidParameterError
+from reliablenet.errors import InvalidDataError
 
 
 @pytest.mark.parametrize(
@@ -42,10 +43,8 @@ from reliablenet.errors import InvalidDataError, InvalidParameterError
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_in_these_words(make, message):
-    with pytest.raises((InvalidParameterError, InvalidDataError)) as caught:
+    with refused(message):
         make()
-    said = str(caught.value)
-    assert said == message or (message.endswith(("(", ": ")) and said.startswith(message))
 
 
 def test_groups_of_numbers_keep_their_type_through_text():
@@ -120,10 +119,8 @@ def test_the_text_holds_what_the_promise_needs_and_no_more():
     ],
 )  # fmt: skip
 def test_what_is_no_promise_is_refused_in_these_words(make, message):
-    with pytest.raises((InvalidParameterError, InvalidDataError)) as caught:
+    with refused(message):
         make()
-    said = str(caught.value)
-    assert said == message or (message.endswith(("(", ": ")) and said.startswith(message))
 
 
 def test_what_may_stand_together():
@@ -184,3 +181,17 @@ def test_labels_and_budgets_get_the_types_of_python():
     assert type(Promise.overall(np.float32(0.5)).alpha) is float
     assert type(Promise.cost(COSTS, 1).alpha) is float
     assert str(Promise.overall(0.1)) == "at most 10 % of all rows are acted on wrongly"
+
+
+def test_budgets_of_numpy_become_numbers_of_python():
+    budgets = {np.str_("a"): np.float64(0.05), "b": np.float32(0.25)}
+    for promise in (
+        Promise.by_class(budgets),
+        Promise.by_predicted(budgets),
+        Promise.by_group(budgets, by="ward"),
+        Promise.by_group(pd.Series(budgets), by="ward"),
+    ):
+        assert [type(budget) for budget in promise.alpha.values()] == [float, float]
+        assert "5 %" in str(promise)
+        assert "25 %" in str(promise)
+        assert Promise.from_dict(json.loads(json.dumps(promise.to_dict()))) == promise

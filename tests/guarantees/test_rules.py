@@ -8,9 +8,21 @@ import pytest
 
 from reliablenet.datasets import SyntheticBand
 from reliablenet.methods import ledger
+from reliablenet.methods.neural import NeuralEstimator
+from reliablenet.tables import Fold
 from studies.guarantees import rules
 from studies.guarantees.intervals import keeps
-from studies.guarantees.rules import CERTIFIED, CONFORMAL, FAULT, NETWORK, RULES, TRIALS, Trial
+from studies.guarantees.rules import (
+    CERTIFIED,
+    CONFORMAL,
+    FAULT,
+    LOGISTIC,
+    NETWORK,
+    RULES,
+    STOPPED,
+    TRIALS,
+    Trial,
+)
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule != FAULT])
@@ -24,11 +36,57 @@ def test_rules_around_a_cheap_model_keep_their_promise(rule):
 
 
 def test_fits_are_continued_where_they_were_stopped():
-    trials = [Trial(CONFORMAL, "LogisticRegression()", fits) for fits in (3, 5)]
-    short, longer = rules.blocks(trials, jobs=1, fresh=1000)
-    after, whole = longer.finish(short.finish([])), longer.finish([])
-    assert after[0] == pytest.approx(whole[0])
+    def block(**fits):
+        names = {"conformal": CONFORMAL, "certified": CERTIFIED}
+        trials = [Trial(names[name], LOGISTIC, wanted) for name, wanted in fits.items()]
+        (found,) = rules.blocks(trials, jobs=1, fresh=1000)
+        return found
+
+    longer = block(conformal=5, certified=4)
+    after = longer.finish(block(conformal=3).finish([]))
+    assert [record["draws"] for record in after] == [5, 4]
+    for record, whole in zip(after, longer.finish([]), strict=True):
+        assert record == pytest.approx(whole)
     assert list(longer.measure(after)) == []
+
+
+@pytest.mark.parametrize("estimator", [NETWORK, STOPPED, "SelectiveNetClassifier(epochs=10)"])
+def test_a_network_trained_once_gives_the_same_jcw_as_one_trained_for_each_rule(
+    estimator, monkeypatch
+):
+    trainings = []
+    train = NeuralEstimator._fit_folds
+
+    def counted(self, *folds, **more):
+        trainings.append(self)
+        train(self, *folds, **more)
+
+    monkeypatch.setattr(NeuralEstimator, "_fit_folds", counted)
+    trials = [Trial(rule, estimator) for rule in RULES]
+    for seed in range(2):
+        together = rules.fit_together(trials, seed, 2000)
+        shared, trainings[:] = len(trainings), []
+        assert together == [rules.fit_once(trial, seed, 2000) for trial in trials]
+        assert shared < len(trainings) == len(RULES)
+        trainings.clear()
+
+
+def test_what_decides_a_training_has_it_done_anew():
+    rows = SyntheticBand(0).sample(200)
+    train, selection = Fold(rows.X[:150], rows.y[:150]), Fold(rows.X[150:], rows.y[150:])
+    fitted = []
+    with rules.trained_once():
+        for seed, fold, keep in (
+            (0, train, True),
+            (0, train, True),
+            (1, train, True),
+            (0, selection, True),
+            (0, train, False),
+        ):
+            model = rules.ERM(epochs=1, random_state=seed)
+            fitted.append(model._fit_scores(fold, selection, None, keep_selection=keep).network_)
+    assert fitted[0] is fitted[1]
+    assert len(set(map(id, fitted))) == 4
 
 
 @pytest.mark.parametrize("rule", RULES)

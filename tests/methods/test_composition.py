@@ -84,6 +84,15 @@ class TestFitParameters:
             assert (model.evidence_.row == -1).all()
         assert np.isfinite(found["test_score"]).all()
 
+    def test_where_a_step_takes_columns_away_a_warning_explains_the_complaint(self) -> None:
+        chosen = make_pipeline(SelectKBest(k=3), rule())
+        folds = {f"temperaturescaling__{name}": fold for name, fold in FOLDS.items()}
+        with (
+            pytest.warns(rn.errors.FoldWarning, match=PASSED_BY),
+            pytest.raises(ValueError, match="expecting 3 features"),
+        ):
+            chosen.fit(ROWS.X, ROWS.y, **folds)
+
     def test_without_a_request_routing_says_what_to_ask_for(self) -> None:
         with (
             config_context(enable_metadata_routing=True),

@@ -91,11 +91,9 @@ class TestCertify:
 
     @pytest.mark.parametrize("kind", [list, pd.DataFrame, np.asfortranarray, np.float32])
     def test_rows_are_the_same_in_any_container(self, kind) -> None:
-        X = PAST.X.round(1) if kind is np.float32 else PAST.X
-        X = X.astype(np.float32).astype(np.float64)  # the numbers that float32 has
-        model = rn.CertifiedThreshold(LogisticRegression(), random_state=0).fit(X, PAST.y)
+        model = rn.CertifiedThreshold(LogisticRegression(), random_state=0).fit(PAST.X, PAST.y)
         with pytest.raises(rn.errors.InvalidDataError, match=REFUSED.format(0)):
-            model.certify(kind(X[:50]), PAST.y[:50])
+            model.certify(kind(PAST.X[:50]), PAST.y[:50])
 
     def test_labels_do_not_matter(self, model) -> None:
         with pytest.raises(rn.errors.InvalidDataError, match=REFUSED.format(0)):

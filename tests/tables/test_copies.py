@@ -66,6 +66,23 @@ def test_numbers_count_by_their_value_whatever_their_column_could_hold():
     assert (hash_rows(mixed) == hash_rows(mixed.astype(str))).all()
 
 
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame])
+def test_a_table_in_half_the_memory_is_the_same_table(kind):
+    table = kind(np.column_stack([NUMBERS, 1e6 * NUMBERS[:, 0], np.arange(60)]))
+    expected = hash_rows(table)
+    assert (hash_rows(table.astype(np.float32)) == expected).all()
+    assert len(np.unique(expected)) == 60
+
+
+def test_numbers_that_tell_records_or_moments_apart_go_on_doing_so():
+    for first in (2.0**24, 1.7e9, 1e15):
+        numbers = first + np.arange(100.0)
+        assert len(np.unique(hash_rows(numbers[:, None]))) == 100
+        assert (hash_rows(numbers.astype(np.int64)[:, None]) == hash_rows(numbers[:, None])).all()
+    large = np.array([[np.inf], [-np.inf], [np.nan], [1e300], [-1e300]])
+    assert len(np.unique(hash_rows(large))) == 5
+
+
 def test_zero_is_zero_with_either_sign():
     assert (
         count_copies(Fold(np.array([[-0.0]]), [1]), [Fold(np.array([[0.0]]), np.array([1]))]).copies

@@ -309,10 +309,12 @@ class Promise:
             return
         if not self.alpha:
             raise parameter_error("alpha", owner, "name at least one budget", self.alpha)
+        plain = {}
         for label, budget in self.alpha.items():
             if not isinstance(label, Label):
                 raise parameter_error("alpha", owner, "have texts or numbers as its keys", label)
-            check_fraction(f"alpha[{label!r}]", budget, owner)
+            plain[label] = check_fraction(f"alpha[{label!r}]", budget, owner)
+        object.__setattr__(self, "alpha", plain)
 
     def _check_groups(self, owner: str) -> None:
         self._check_budgets(owner)

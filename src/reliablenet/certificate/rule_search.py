@@ -188,6 +188,10 @@ class Search:
         if self.stage == "above":
             self.rule = self._make_rule()
             self.stage = "accepted"
+            if (
+                self.rule.threshold == math.inf
+            ):  # nothing is acted on, predictions without a budget neither
+                self._forget_accepted()
             return not self.counted
         return False
 
@@ -277,6 +281,11 @@ class Search:
         self.count.errors += int(np.count_nonzero(accepted & rows.wrong))
         for tally in (*self.own, *self.joint):
             tally.count(rows, accepted, tally.codes(rows))
+
+    def _forget_accepted(self) -> None:
+        self.count.accepted = self.count.errors = 0
+        for tally in (*self.own, *self.joint):
+            tally.forget_accepted()
 
     def _make_rule(self) -> Rule:
         """Return the rule: thresholds midway between a mistake too many and the next row above."""

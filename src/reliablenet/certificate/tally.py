@@ -230,6 +230,10 @@ class Tally:
             cell = (truth % len(self._costs)) * self._costs.shape[1] + predicted
             self._acted += np.bincount(cell[accepted], minlength=len(self._acted))
 
+    def forget_accepted(self) -> None:
+        """Count anew which rows the rule accepts."""
+        self.accepted[:] = self.errors[:] = self._acted[:] = 0
+
     def blank(self) -> Tally:
         """Return a tally of the same populations in which nothing is counted yet."""
         empty = Tally(self.promise, self.classes)

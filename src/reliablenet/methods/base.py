@@ -21,9 +21,10 @@ from sklearn.utils import check_random_state
 
 from reliablenet._checks import check_fraction, parameter_error
 from reliablenet.certificate import Certificate, Promise, RuleCertificate, jcw_threshold
+from reliablenet.methods.evidence import Evidence
 from reliablenet.methods.explaining import ExplainingMixin
 from reliablenet.methods.exporting import ExportingMixin
-from reliablenet.methods.held_out import Evidence, HeldOut, warn_of_verdict
+from reliablenet.methods.held_out import HeldOut, warn_of_verdict
 from reliablenet.methods.inputs import (
     FitFolds,
     check_labels,
@@ -168,10 +169,10 @@ class SelectiveEstimator(
         random = self._random()
 
         self._reached = "folds"
+        warn_of_pipeline(self, selection=selection, certification=certification)
         cut = make_folds(self, rows, labels, weight, selection, certification, groups, random)
         folds = cut.folds
         check_fresh(self._fitted_before(), folds)
-        warn_of_pipeline(self, selection=selection, certification=certification)
         self._target.warn_of_folds(self, folds)
         warn_of_copies(folds, self._budget)
         held_by, chosen_by, trained_by = columns_by_fold(self.promise, table_by, cut)

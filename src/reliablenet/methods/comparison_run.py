@@ -31,7 +31,7 @@ from reliablenet.methods.erm import ERMClassifier
 from reliablenet.methods.held_out import warn_of_reuse
 from reliablenet.methods.inputs import check_labels
 from reliablenet.methods.judging import Judging
-from reliablenet.methods.ledger import count_uses
+from reliablenet.methods.ledger import asked_of, count_uses
 from reliablenet.methods.method_result import MethodResult
 from reliablenet.methods.numbers import check_promise
 from reliablenet.methods.posthoc import (
@@ -282,7 +282,8 @@ def _count_looks(results: list[MethodResult]) -> list[MethodResult]:
     """Write one entry for all methods into the ledger: the choice among them is allowed for."""
     seen = results[0].model.seen_
     models = "".join(_made(result.certificate).model for result in results)
-    uses = count_uses(None if seen is None else seen.certified, models)
+    asked = asked_of(results[0].certificate)
+    uses = count_uses(None if seen is None else seen.certified, models, asked)
     warn_of_reuse(uses)
     for result in results:
         certificate = result.model.certificate_

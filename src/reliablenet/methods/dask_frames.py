@@ -19,7 +19,7 @@ from reliablenet.certificate.partitions import certify_partitions
 from reliablenet.errors import InvalidDataError
 from reliablenet.methods.held_out import warn_of_reuse
 from reliablenet.methods.inputs import check_labels
-from reliablenet.methods.ledger import count_uses
+from reliablenet.methods.ledger import asked_of, count_uses
 from reliablenet.methods.seen import RowWatch, model_hashes
 from reliablenet.tables.target import group_names
 
@@ -138,7 +138,7 @@ def certify_dask(
     )
     copies = watch.warn_of_copies() if groups is None else 0
     made = certificate.provenance or Provenance()
-    uses = count_uses(watch.hashes, made.model)
+    uses = count_uses(watch.hashes, made.model, asked_of(certificate))
     warn_of_reuse(uses)
     known = replace(made, rows=watch.fingerprint(), copies=copies, uses=uses)
     whole: Certificate | RuleCertificate = replace(

@@ -1,7 +1,7 @@
 """A ledger of certificates: how often the same certification rows have been asked in this process.
 
-One certificate fails with probability rho. Whoever certifies many models on the same rows, and keeps
-one that passes, has a larger risk, which no single certificate can show. So each is told how many there
+One certificate fails with probability rho. Whoever certifies many models on the same rows, or one model
+under many budgets, and keeps what passes, has a larger risk, which no single certificate can show. So each is told how many there
 have been. It is a help for the honest, no lock: another process has a ledger of its own.
 """
 
@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from reliablenet.certificate import Certificate, RuleCertificate
 from reliablenet.tables.copies import chance_share, more_than_chance
 
 KEPT = 4096  # hashes kept of a fold, the smallest: those of the same rows are the smallest too
@@ -30,6 +31,7 @@ Hashes = NDArray[np.uint64]
 class _Entry(NamedTuple):
     rows: Hashes
     model: str
+    asked: str
 
 
 _entries: dict[int, _Entry] = {}  # by number, the oldest first
@@ -39,7 +41,29 @@ _lock = threading.Lock()
 _closed: ContextVar[bool] = ContextVar("closed", default=False)
 
 
-def count_uses(rows: Hashes | None, model: str) -> int:
+def asked_of(certificate: Certificate | RuleCertificate) -> str:
+    """Return the budget by which a threshold was chosen, "" for one that was fixed beforehand.
+
+    The bound of a fixed rule holds beside any budget. Thresholds that one model chooses on the same rows
+    under several budgets are several rules.
+
+    Examples
+    --------
+    >>> from reliablenet import Certificate
+    >>> from reliablenet.methods.ledger import asked_of
+    >>> chosen = Certificate(0, 9, 99, alpha=0.05, rho=0.1, threshold=0.9, kind="monotone")
+    >>> asked_of(chosen), asked_of(Certificate(0, 9, 99, alpha=0.05, rho=0.1, threshold=0.9))
+    ('0.05 at 0.1', '')
+    """
+    c = certificate
+    parts = c.parts if isinstance(c, RuleCertificate) else (c,)
+    if all(part.kind == "fixed" for part in parts):
+        return ""
+    budget = c.promise.to_dict() if isinstance(c, RuleCertificate) else c.alpha
+    return f"{budget} at {c.rho}"
+
+
+def count_uses(rows: Hashes | None, model: str, asked: str = "") -> int:
     """Write a certificate down, and return how many its rows have been used for, this one included.
 
     Parameters
@@ -48,6 +72,9 @@ def count_uses(rows: Hashes | None, model: str) -> int:
         Hashes of the certification rows; None where they cannot be compared.
     model : str
         Fingerprint of what the model says of them. To fit the same model again is no second look.
+    asked : str
+        As `asked_of` returns it. To certify a model as it stands and to let it choose its threshold is
+        one look: whatever it chooses lies above a threshold that failed.
 
     Returns
     -------
@@ -68,10 +95,12 @@ def count_uses(rows: Hashes | None, model: str) -> int:
     with _lock:
         near = set().union(*(_places.get(bits, ()) for bits in own[:FOUND_BY].tolist()))
         found = (_entries[number] for number in near)
-        others = {entry.model for entry in found if _overlap(own, entry.rows)}
-        if model not in others:
-            _write_down(_Entry(own, model))
-    return len(others | {model})
+        looks = {(entry.model, entry.asked) for entry in found if _overlap(own, entry.rows)}
+        if (model, asked) not in looks:
+            _write_down(_Entry(own, model, asked))
+    looks.add((model, asked))
+    chosen = {one for one, budget in looks if budget}
+    return sum(bool(budget) or one not in chosen for one, budget in looks)
 
 
 def _write_down(entry: _Entry) -> None:

@@ -20,7 +20,8 @@ from reliablenet.certificate.scored import ScoredRows
 from reliablenet.certificate.sealing import digest, read_values, seal, unseal
 from reliablenet.certificate.sequential import certify_anytime, threshold_grid
 from reliablenet.errors import InvalidDataError, InvalidParameterError
-from reliablenet.methods.held_out import Evidence, HeldOut
+from reliablenet.methods.evidence import Evidence
+from reliablenet.methods.held_out import HeldOut
 from reliablenet.methods.seen import SeenRows
 from reliablenet.modelfile.chain import add_link
 from reliablenet.tables.copies import chance_share, chance_share_among, more_than_chance

@@ -11,9 +11,9 @@ import numpy as np
 
 from reliablenet.certificate import Certificate, Promise, RuleCertificate
 from reliablenet.errors import InvalidDataError
-from reliablenet.methods.held_out import Evidence
+from reliablenet.methods.evidence import Evidence
 from reliablenet.methods.layers import layers
-from reliablenet.methods.ledger import count_uses
+from reliablenet.methods.ledger import asked_of, count_uses
 from reliablenet.methods.seen import SeenRows
 from reliablenet.metrics import Breakdown
 from reliablenet.modelfile import save_layers
@@ -89,4 +89,5 @@ class StoredMixin:
         self.seen_ = None if seen is None else SeenRows.from_bytes(seen)
         if self.seen_ is not None and certificate.provenance is not None:
             # the file's certificate counts among those of this process
-            count_uses(self.seen_.certified, certificate.provenance.model)
+            made = certificate.provenance
+            count_uses(self.seen_.certified, made.model, asked_of(certificate))

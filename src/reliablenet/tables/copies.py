@@ -19,6 +19,7 @@ from reliablenet.tables.folds import Fold
 
 CHUNK = 65_536  # values hashed at a time: they stay in the cache, and images need no memory again
 NUMBERS = ("integer", "floating", "mixed-integer-float", "boolean")  # what pandas calls them
+EXACT = 2.0**24  # below it, float32 holds every whole number
 COPIED_SHARE = 0.05  # of fewer copies, a budget of 0.05 cannot become more than 0.0526
 STRANGERS_SHARE = 0.05  # rows that agree by coincidence disagree in their label more often
 COINCIDENCE = 1e-3  # a chance at which fresh rows that happen to agree are no explanation
@@ -192,8 +193,10 @@ def more_than_chance(matches: int, n: int, share: float) -> bool:
 def hash_rows(X: Any, texts: Collection[Any] = ()) -> NDArray[np.uint64] | None:
     """Return 64 bits for each row, equal where rows are, on any machine and in any process.
 
-    Numbers count by their value, whatever their type, and all else by its text, so that a table read
-    from a file anew has the same hashes.
+    Numbers count by their value, whatever their type, to the digits that float32 has, and all else by
+    its text. So a table that was read from a file anew, or put into half the memory, has the same
+    hashes. From 2**24 on, where float32 would take numbers of records or moments for one, they count
+    to all their digits.
 
     Parameters
     ----------
@@ -222,7 +225,7 @@ def hash_rows(X: Any, texts: Collection[Any] = ()) -> NDArray[np.uint64] | None:
         flat = table.reshape(len(table), -1)
         size = max(CHUNK // flat.shape[1], 1)
         parts = [
-            hash_columns(number_bits(flat[start : start + size]))
+            hash_columns(_value_bits(flat[start : start + size]))
             for start in range(0, len(flat), size)
         ]
         return np.concatenate(parts) if parts else np.empty(0, np.uint64)
@@ -235,13 +238,22 @@ def hash_rows(X: Any, texts: Collection[Any] = ()) -> NDArray[np.uint64] | None:
     return hash_columns(np.column_stack(columns))
 
 
+def _value_bits(values: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return 64 bits for each number."""
+    if values.dtype == np.float64:
+        with np.errstate(over="ignore"):  # what float32 cannot hold is left as it is
+            rounded = values.astype(np.float32).astype(np.float64)
+        values = np.where(np.abs(values) < EXACT, rounded, values)
+    return number_bits(values)
+
+
 def _bits(column: pd.Series[Any], as_text: bool) -> NDArray[np.uint64]:
     """Return 64 bits for each value of a column."""
     if column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) in NUMBERS:
         column = pd.to_numeric(column)  # as its values are, whatever the column could hold
     numeric = pd.api.types.is_numeric_dtype(column.dtype)  # booleans among them
     if numeric and not as_text and not pd.api.types.is_complex_dtype(column.dtype):
-        return number_bits(column.to_numpy(np.float64, na_value=np.nan))
+        return _value_bits(column.to_numpy(np.float64, na_value=np.nan))
     codes, values = pd.factorize(column.astype(object))
     hashed = [hashlib.blake2b(str(value).encode(), digest_size=8).digest() for value in values]
     bits = np.frombuffer(b"".join([*hashed, b"missing."]), np.uint64)  # the code -1 is the last

@@ -220,7 +220,7 @@ class JCWConstraint(nn.Module):
 
         Parameters
         ----------
-        logits : Tensor of shape (n, K)
+        logits : Tensor of shape (n, K), or (n, members, K) of an ensemble
         y : integer Tensor of shape (n,)
         group : integer Tensor of shape (n,), optional
             As for `penalty`.
@@ -230,6 +230,9 @@ class JCWConstraint(nn.Module):
         StepGradient
             Its ``gradient`` is that of cross-entropy + penalty in the logits.
         """
+        if logits.ndim == 3:
+            leaf = logits.detach().clone().requires_grad_()
+            return self.backward(leaf, y, group)._replace(gradient=leaf.grad)
         return self._evaluate(logits, y, group, loss_weight=1.0)[0]
 
     def _evaluate(
