@@ -125,7 +125,7 @@ class TextColumns:
             and set(stored["kinds"]) <= set(KINDS)
         )
         if not sound:
-            raise InvalidDataError("What is stored of columns of text does not fit together.")
+            raise InvalidDataError("What is stored about text columns contradicts itself.")
         readers = [
             KINDS[kind].from_arrays(part, embedding)
             for kind, part in zip(stored["kinds"], parts, strict=True)
