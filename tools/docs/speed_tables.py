@@ -93,7 +93,7 @@ def serving() -> str:
     rows.insert(1, ["the bare route itself, 1 at once", bare, "", ""])
     rows += [
         [
-            f"{one['what']}, {one['model']}, {one['threads']} thread{'s' * (one['threads'] > 1)}",
+            f"{one['what']}, {one['model']}",
             f"{one['ratio_to_decide']:.2f} of `decide` in Python, at "
             f"{one['processor_time_of_decide']:.2f} times its processor time",
             "",
