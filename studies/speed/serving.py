@@ -91,8 +91,8 @@ def single_rows(clients: int) -> Record:
     }
     return {
         **middle,
-        **_ratios(found, "padded"),
-        **_ratios(found, "plain"),
+        **_ratio(found, "padded"),
+        **_ratio(found, "plain"),
         "rows_a_pass": round(decided / sums["reliablenet_batches_total"], 2),
         "log_share_of_work": round(
             sums["reliablenet_log_seconds_total"]
@@ -103,22 +103,20 @@ def single_rows(clients: int) -> Record:
     }
 
 
-def _ratios(found: dict[str, list[dict[str, float]]], bare: str) -> Record:
-    """Return our rate over that of a bare route in the same round, and the same by the processor's time."""
-    pairs = list(zip(found["ours"], found[bare], strict=True))
-    rates = [ours["rate"] / other["rate"] for ours, other in pairs]
-    work = [other["processor_ms"] / ours["processor_ms"] for ours, other in pairs]
+def _ratio(found: dict[str, list[dict[str, float]]], bare: str) -> Record:
+    """Return our rate over that of a bare route in the same round."""
+    pairs = zip(found["ours"], found[bare], strict=True)
+    ratios = [ours["rate"] / other["rate"] for ours, other in pairs]
     return {
-        f"ratio_to_{bare}": round(float(np.median(rates)), 3),
-        f"least_and_most_to_{bare}": [round(min(rates), 3), round(max(rates), 3)],
-        f"ratio_to_{bare}_by_processor": round(float(np.median(work)), 3),
+        f"ratio_to_{bare}": round(float(np.median(ratios)), 3),
+        f"least_and_most_to_{bare}": [round(min(ratios), 3), round(max(ratios), 3)],
     }
 
 
-def batches(threads: int, **settings: Any) -> Record:
+def batches(**settings: Any) -> Record:
     """Rows a second in batches over HTTP, against `decide` in a process alike, in turns.
 
-    Both have so many threads for a pass of the network, and the server three for its own work. Where other
+    Both have one thread for a pass of the network, and the server three for its own work. Where other
     programs take the processors, it cannot use them: what it costs of the processor's time stands beside, as a
     multiple of what `decide` costs.
     """
@@ -126,12 +124,13 @@ def batches(threads: int, **settings: Any) -> Record:
         folder = Path(name)
         fitted(folder, **settings)
         rows = make_rows(BATCH, 1)[0].to_dict("records")
-        body, asked = {"dataframe_records": rows}, {"records": rows, "seconds": BATCH_SECONDS}
+        body = {"dataframe_records": rows}
+        asked: Record = {"records": rows, "seconds": BATCH_SECONDS}
         path, log = str(folder / "model.rnet"), ("--log", str(folder / "d.db"), "--port", "0")
         ratios, costs, rates = [], [], []
         with (
-            server("reliablenet", "serve", path, *log, threads=threads) as (url, pid),
-            server("studies.speed.bare_server", path, threads=threads) as (bare, _),
+            server("reliablenet", "serve", path, *log) as (url, pid),
+            server("studies.speed.bare_server", path) as (bare, _),
         ):
             for place in range(BATCH_ROUNDS + 1):
                 spent = processor_seconds(pid)
@@ -191,11 +190,9 @@ def blocks() -> list[Block]:
         ),
         *(
             Block.once(
-                {"what": f"batches of {BATCH} rows", "model": model, "threads": threads},
-                partial(batches, threads, **settings),
+                {"what": f"batches of {BATCH} rows", "model": model}, partial(batches, **settings)
             )
             for model, settings in MODELS.items()
-            for threads in (1, 2)
         ),
         Block.once({"what": "memory"}, memory),
     ]
