@@ -24,7 +24,6 @@ from studies.guarantees.rules import (
     Trial,
 )
 
-
 LEAST = 100
 
 
