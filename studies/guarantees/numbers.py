@@ -19,6 +19,7 @@ from reliablenet.certificate.planning import largest_certifiable_errors
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.methods import ledger
 from reliablenet.methods.error_model import ErrorModel
+from studies.guarantees.fits import has_draws
 from studies.runner import Block, Record, Study
 
 ALPHA, RHO, TOLERANCE = 0.1, 0.05, 0.5
@@ -211,11 +212,6 @@ def blocks() -> list[Block]:
             for name, (make, fits) in TRIALS.items()
         ),
     ]
-
-
-def has_draws(wanted: int, known: Sequence[Record]) -> bool:
-    """Tell whether a growing record has as many draws as it should."""
-    return bool(known) and known[0]["draws"] >= wanted
 
 
 STUDY = Study(

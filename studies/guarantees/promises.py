@@ -55,6 +55,11 @@ COSTS = {
 }
 BOTH = Promise.all_of(Promise.overall(0.05), Promise.by_group(0.05))
 EQUAL5 = Source.of(np.full(5, 0.2), unequal(0.05))  # five groups of about 400
+AMONG = [
+    ("edge", among(0.1, lambda c: 1.001 + 0 * c), 1000),
+    ("few rows", among(0.1, lambda c: 0.2 + 1.2 * c), 150),
+    ("best in the middle", among(0.1, lambda c: 1.6 - 3.6 * c + 3 * c**2), 2000),
+]
 CASES: dict[str, tuple[Promise, str, list[tuple[str, Source, int]]]] = {
     "overall, learned path": (
         Promise.overall(0.05),
@@ -68,20 +73,12 @@ CASES: dict[str, tuple[Promise, str, list[tuple[str, Source, int]]]] = {
     "among rows acted on, learned order": (
         Promise.among_accepted(0.1),
         "path",
-        [
-            ("edge", among(0.1, lambda c: 1.001 + 0 * c), 1000),
-            ("few rows", among(0.1, lambda c: 0.2 + 1.2 * c), 150),
-            ("best in the middle", among(0.1, lambda c: 1.6 - 3.6 * c + 3 * c**2), 2000),
-        ],
+        AMONG,
     ),
     "among rows acted on, ten coverages": (
         Promise.among_accepted(0.1),
         "coverages",
-        [
-            ("edge", among(0.1, lambda c: 1.001 + 0 * c), 1000),
-            ("few rows", among(0.1, lambda c: 0.2 + 1.2 * c), 150),
-            ("best in the middle", among(0.1, lambda c: 1.6 - 3.6 * c + 3 * c**2), 2000),
-        ],
+        AMONG,
     ),
     "by group": (
         GROUPS,

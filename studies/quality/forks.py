@@ -10,6 +10,7 @@ import os
 import resource
 import signal
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -104,7 +105,11 @@ class InForks(FirstFailure):
     def _see(self, items: list[Any]) -> None:
         """Run each test by itself, and note its time and the functions it reaches."""
         for place, ended in in_forks(dict(enumerate(items)), self._watch):
-            if verdict(ended) != "survived":
+            outcome = verdict(ended)
+            if outcome == "timed out":
+                self.times[items[place].nodeid] = SLOW  # and so it is left out
+                continue
+            if outcome != "survived":
                 raise RuntimeError(f"{items[place].nodeid} fails without a mutant.")
             seconds, reached = json.loads(self._note(items[place]).read_text())
             self.times[items[place].nodeid] = seconds
@@ -116,10 +121,13 @@ class InForks(FirstFailure):
 
     def _watch(self, item: Any) -> None:
         self.reached = set()
+        limit(SLOW)
         before = time.process_time()
+        threading.setprofile(self._profile)  # of threads that begin from now on
         sys.setprofile(self._profile)
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
         sys.setprofile(None)
+        threading.setprofile(None)
         known = [time.process_time() - before, sorted(self.reached)]
         self._note(item).write_text(json.dumps(known))
 

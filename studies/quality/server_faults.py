@@ -1,4 +1,4 @@
-"""The long form of tests/serve: servers killed under load, and requests made up by the thousand."""
+"""The long form of tests/serve: servers under load that something befalls, and requests made up by the thousand."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import reliablenet as rn
-from reliablenet.monitor.log import DecisionLog
 from reliablenet.training import Schedule
 from studies.runner import ROOT, Block, Record, Study
 
-sys.path[:0] = [str(ROOT / "tests" / "serve")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "serve")]
 
+from fault_cases import CASES, Case, count_kept  # noqa: E402
 from http_fuzz_cases import fuzz  # noqa: E402
-from serving import Load, LocalServer, ServerProcess, make_rows, records, wait_until  # noqa: E402
+from serving import LocalServer, make_rows  # noqa: E402
 
-KILLS, FUZZ_ROUNDS, EXAMPLES = 10, 25, 40
+TIMES, FUZZ_ROUNDS, EXAMPLES = 10, 25, 40
 
 
 def _saved(folder: Path) -> Path:
@@ -28,25 +28,12 @@ def _saved(folder: Path) -> Path:
     return path
 
 
-def kill(number: int) -> Record:
-    """Kill a server while clients ask and report, and count what is missing from its log."""
+def befall(case: Case, number: int) -> Record:
+    """Let something befall servers while clients ask and report, and count what is missing from their log."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        log, rows = folder / "d.db", records(make_rows(5, seed=0)[0])
-        with ServerProcess(_saved(folder), log) as server, Load(server.url, rows) as load:
-            wait_until(lambda: len(load.reported) > 20 * (1 + number))
-            server.kill()
-        with DecisionLog(log) as opened:
-            entries = list(opened.entries())
-    there = [entry.id for entry in entries]
-    known = {entry.id for entry in entries if entry.wrong is not None}
-    return {
-        "acknowledged": len(load.decisions),
-        "reported": len(load.reported),
-        "lost": len(set(load.decisions) - set(there)),
-        "lost_outcomes": len(set(load.reported) - known),
-        "twice": len(there) - len(set(there)),
-    }
+        with case(_saved(folder), folder, number) as (log, loads):
+            return dict(count_kept(log, loads))
 
 
 def made_up(seed: int) -> Record:
@@ -60,11 +47,13 @@ def made_up(seed: int) -> Record:
 
 
 def blocks() -> list[Block]:
-    """Return the kills, and the rounds of requests."""
+    """Return what befalls servers, those cases that this machine can make, and the rounds of requests."""
     return [
         *(
-            Block.once({"what": "kill -9 under load", "number": number}, partial(kill, number))
-            for number in range(KILLS)
+            Block.once({"what": what, "number": number}, partial(befall, case, number))
+            for what, (case, why_not) in CASES.items()
+            for number in range(TIMES)
+            if not why_not
         ),
         *(
             Block.once({"what": "made-up requests", "seed": seed}, partial(made_up, seed))
@@ -76,7 +65,7 @@ def blocks() -> list[Block]:
 STUDY = Study(
     "quality",
     "server_faults",
-    about="Does a server that is killed keep what it told, and does any request fail it?",
+    about="Does a server keep what it told, whatever befalls it, and does any request fail it?",
     cost="half an hour",
     blocks=blocks,
 )

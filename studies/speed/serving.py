@@ -21,11 +21,12 @@ import reliablenet as rn
 from studies.runner import Block, Record, Study
 from studies.speed.http_client import load, processor_seconds, resident, send, server
 
-ROUNDS, SECONDS = 3, 3.0
-BATCH_ROUNDS, BATCH_SECONDS = 25, 1.0
+ROUNDS, SECONDS = 15, 1.0
+BATCH_ROUNDS, BATCH_SECONDS = 15, 1.0
 BATCH = 1_000
 CLIENTS = 64
-NETWORK = {"members": ("network",)}  # beside a route that has nothing else
+NETWORK: dict[str, Any] = {"members": ("network",)}  # beside a route that has nothing else
+MODELS: dict[str, dict[str, Any]] = {"default": {}, "network alone": NETWORK}
 MEMORY_REQUESTS, MEMORY_LOOKS = 1_000_000, 20
 
 
@@ -82,55 +83,68 @@ def single_rows(clients: int) -> Record:
                     if place:  # the first round warms up
                         found[kind].append(measured)
             sums = counts(ours)
-    best = {kind: max(rounds, key=lambda r: r["rate"]) for kind, rounds in found.items()}
     decided = sum(value for key, value in sums.items() if "decisions_total" in key)
+    middle = {
+        f"{kind}_{key}": round(float(np.median([one[key] for one in rounds])), 2)
+        for kind, rounds in found.items()
+        for key in ("rate", "p50_ms", "p99_ms", "processor_ms")
+    }
     return {
-        **{
-            f"{kind}_{key}": round(value, 2)
-            for kind, one in best.items()
-            for key, value in one.items()
-            if key != "requests"
-        },
-        "ratio_to_padded": round(best["ours"]["rate"] / best["padded"]["rate"], 3),
-        "ratio_to_plain": round(best["ours"]["rate"] / best["plain"]["rate"], 3),
+        **middle,
+        **_ratios(found, "padded"),
+        **_ratios(found, "plain"),
         "rows_a_pass": round(decided / sums["reliablenet_batches_total"], 2),
         "log_share_of_work": round(
             sums["reliablenet_log_seconds_total"]
             / (sums["reliablenet_log_seconds_total"] + sums["reliablenet_model_seconds_total"]),
             3,
         ),
+        "load_of_machine": round(os.getloadavg()[0], 1),
     }
 
 
-def batches(**settings: Any) -> Record:
-    """Rows a second in batches over HTTP, against `decide` in Python, in turns.
+def _ratios(found: dict[str, list[dict[str, float]]], bare: str) -> Record:
+    """Return our rate over that of a bare route in the same round, and the same by the processor's time."""
+    pairs = list(zip(found["ours"], found[bare], strict=True))
+    rates = [ours["rate"] / other["rate"] for ours, other in pairs]
+    work = [other["processor_ms"] / ours["processor_ms"] for ours, other in pairs]
+    return {
+        f"ratio_to_{bare}": round(float(np.median(rates)), 3),
+        f"least_and_most_to_{bare}": [round(min(rates), 3), round(max(rates), 3)],
+        f"ratio_to_{bare}_by_processor": round(float(np.median(work)), 3),
+    }
 
-    The server works in three threads. Where other programs take the processors, it cannot: what it costs of the
-    processor's time stands beside, as a multiple of what `decide` costs.
+
+def batches(threads: int, **settings: Any) -> Record:
+    """Rows a second in batches over HTTP, against `decide` in a process alike, in turns.
+
+    Both have so many threads for a pass of the network, and the server three for its own work. Where other
+    programs take the processors, it cannot use them: what it costs of the processor's time stands beside, as a
+    multiple of what `decide` costs.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        model = fitted(folder, **settings)
-        table, _ = make_rows(BATCH, 1)
-        body = {"dataframe_records": table.to_dict("records")}
-        log = ("--log", str(folder / "d.db"), "--port", "0")
+        fitted(folder, **settings)
+        rows = make_rows(BATCH, 1)[0].to_dict("records")
+        body, asked = {"dataframe_records": rows}, {"records": rows, "seconds": BATCH_SECONDS}
+        path, log = str(folder / "model.rnet"), ("--log", str(folder / "d.db"), "--port", "0")
         ratios, costs, rates = [], [], []
-        with server("reliablenet", "serve", str(folder / "model.rnet"), *log) as (url, pid):
+        with (
+            server("reliablenet", "serve", path, *log, threads=threads) as (url, pid),
+            server("studies.speed.bare_server", path, threads=threads) as (bare, _),
+        ):
             for place in range(BATCH_ROUNDS + 1):
                 spent = processor_seconds(pid)
-                asked = load(url, "/invocations", body, 2, BATCH_SECONDS)
-                served = (processor_seconds(pid) - spent) / asked["requests"]
-                begun, spent, passes = time.perf_counter(), time.process_time(), 0
-                while time.perf_counter() - begun < BATCH_SECONDS:
-                    model.decide(table)
-                    passes += 1
-                rate = passes / (time.perf_counter() - begun)
+                served = load(url, "/invocations", body, 2, BATCH_SECONDS)
+                cost = (processor_seconds(pid) - spent) / served["requests"]
+                alone = requests.post(f"{bare}/decide", json=asked, timeout=600).json()
                 if place:
-                    ratios.append(asked["rate"] / rate)
-                    costs.append(passes * served / (time.process_time() - spent))
-                    rates.append(BATCH * asked["rate"])
+                    ratios.append(served["rate"] / alone["rate"])
+                    costs.append(cost / alone["processor_seconds"])
+                    rates.append(BATCH * served["rate"])
     return {
         "ratio_to_decide": round(float(np.median(ratios)), 3),
+        "least_and_most": [round(min(ratios), 3), round(max(ratios), 3)],
         "processor_time_of_decide": round(float(np.median(costs)), 2),
         "rows_a_second": round(max(rates)),
         "load_of_machine": round(os.getloadavg()[0], 1),
@@ -147,7 +161,8 @@ def memory(asked: int = MEMORY_REQUESTS, looks: int = MEMORY_LOOKS) -> Record:
         fitted(folder)
         table, _ = make_rows(1, 1)
         body = {"dataframe_records": table.to_dict("records")}
-        log = ("--log", str(folder / "d.db"), "--port", "0")
+        # The study may be stopped for a while: no request is late then.
+        log = ("--log", str(folder / "d.db"), "--port", "0", "--timeout", "7200")
         step, begun = CLIENTS * ceil(asked / looks / CLIENTS), time.perf_counter()
         with server("reliablenet", "serve", str(folder / "model.rnet"), *log) as (url, pid):
             found = []
@@ -174,10 +189,13 @@ def blocks() -> list[Block]:
             Block.once({"what": "single rows", "clients": clients}, partial(single_rows, clients))
             for clients in (1, CLIENTS)
         ),
-        Block.once({"what": f"batches of {BATCH} rows", "model": "default"}, batches),
-        Block.once(
-            {"what": f"batches of {BATCH} rows", "model": "network alone"},
-            partial(batches, **NETWORK),
+        *(
+            Block.once(
+                {"what": f"batches of {BATCH} rows", "model": model, "threads": threads},
+                partial(batches, threads, **settings),
+            )
+            for model, settings in MODELS.items()
+            for threads in (1, 2)
         ),
         Block.once({"what": "memory"}, memory),
     ]

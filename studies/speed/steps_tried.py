@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reliablenet.risk.fused import cross_entropy_gradient
-from reliablenet.training.kernels import ClippedAdam, find_chain
+from reliablenet.training.chains import find_chain
+from reliablenet.training.kernels import ClippedAdam
 from reliablenet.training.networks import mlp
 from studies.runner import Block, Study
 from studies.speed.timing import times_in_turns

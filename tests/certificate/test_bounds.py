@@ -370,8 +370,12 @@ def test_no_rows_say_nothing_and_extreme_levels_are_still_intervals():
         ((-1, 5), "`count` of clopper_pearson_interval must lie between 0 and n; got -1"),
         ((0, -1), "`n` of clopper_pearson_interval must be at least 0; got -1"),
         ((0.5, 5), "`count` must hold whole numbers; got 0.5"),
+        ((0, 5.5), "`n` must hold whole numbers; got 5.5"),
         ((0, 5, 95.0), r"`level` of clopper_pearson_interval must lie in \(0, 1\); got 95"),
-        (([1, 2], [3, 3, 3]), "do not fit together"),
+        (
+            ([1, 2], [3, 3, 3]),
+            "The arrays of clopper_pearson_interval do not fit together: `count`",
+        ),
     ],
 )
 def test_bad_counts_of_an_interval_are_named(arguments, message):

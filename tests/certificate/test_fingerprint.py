@@ -117,3 +117,17 @@ def test_a_certificate_is_tied_to_what_was_said_of_its_rows() -> None:
     other = rn.certify(None, y, 0.5, score=score, predicted=np.ones(300, int))
     assert one.provenance.model == same.provenance.model != other.provenance.model
     assert rn.Certificate.from_json(one.to_json()).provenance == one.provenance
+
+
+def test_fingerprints_of_parts_merge_to_that_of_all_rows() -> None:
+    table, marks = np.arange(50.0), np.arange(50) % 2
+    whole, first, second = Fingerprint(), Fingerprint(), Fingerprint()
+    whole.add(table, marks)
+    first.add(table[:20], marks[:20])
+    second.add(table[20:], marks[20:])
+    before = second.text()
+    first.merge(second)
+    assert first.text() == whole.text()
+    assert second.text() == before
+    first.merge(Fingerprint())  # of no rows
+    assert first.text() == whole.text()

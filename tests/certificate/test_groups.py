@@ -97,9 +97,7 @@ def test_what_draws_needs_rows_and_a_seed() -> None:
     with pytest.raises(InvalidDataError, match=r"^Groups need rows; got 0\.$"):
         OneRowEach().rows()
     draw = OneRowEach()
-    assert not draw.any()
     draw.add(whole)
-    assert draw.any()
     assert draw._priority.dtype == np.uint64  # as float64 its last bits would be lost
 
 
@@ -137,3 +135,17 @@ def test_the_row_with_the_smallest_number_is_drawn(seed) -> None:
         default.add(whole)
         assert default.rows().group.tolist() == list(firsts)
         assert default.rows().score.tolist() == whole.score[drawn].tolist()
+
+
+@given(place=st.integers(0, 120), seed=st.integers(0, 2**32 - 1))
+def test_draws_of_two_halves_are_the_draw_of_all(place, seed) -> None:
+    """The second knows how many rows come before it; a half without rows has nothing to add."""
+    whole = rows(120, np.random.default_rng(seed).integers(0, 40, 120))
+    first, second, every = OneRowEach(seed), OneRowEach(seed, place), OneRowEach(seed)
+    every.add(whole)
+    for half, part in ((first, slice(0, place)), (second, slice(place, 120))):
+        if whole.take(part).n:
+            half.add(whole.take(part))
+    first.merge(second)
+    np.testing.assert_array_equal(first.rows().score, every.rows().score)
+    np.testing.assert_array_equal(first.rows().group, every.rows().group)

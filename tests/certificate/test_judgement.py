@@ -160,3 +160,31 @@ def test_of_unknown_classes_alone_no_label_is_the_commonest():
     )
     found = judge(rows, 0.1, 0.1)
     assert (found.commonest, found.unknown) == (0, 3)
+
+
+def test_counts_of_parts_merge_to_those_of_all_rows():
+    rng = np.random.default_rng(0)
+    truth, predicted = rng.integers(0, 3, 50), rng.integers(0, 3, 50)
+    rows = ScoredRows(rng.random(50), truth != predicted, 0.0, truth=truth, predicted=predicted)
+    rows = replace(rows, unknown=np.arange(50) % 9 < 2)
+    whole, first = Count(50, 30, 7), Count(20, 10, 3)
+    second = Count(30, 20, 4)
+    whole.look(rows)
+    first.look(rows.take(slice(0, 20)))
+    second.look(rows.take(slice(20, 50)))
+    first.merge(second)
+    for name in ("n", "accepted", "errors", "right", "unknown", "unit", "labels"):
+        assert getattr(first, name) == getattr(whole, name)
+    assert first.mark.text() == whole.mark.text()
+    assert second.n == 30
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_where_one_part_knows_no_labels_none_are_known(early):
+    known, bare = Count(), Count()
+    known.look(ScoredRows(np.ones(2), np.zeros(2, bool), 0.0, truth=np.zeros(2, int)))
+    bare.look(ScoredRows(np.ones(2), np.zeros(2, bool), 0.0))
+    first, second = (bare, known) if early else (known, bare)
+    first.merge(second)
+    assert first.labels is None
+    assert first.right == 4

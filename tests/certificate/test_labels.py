@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from reliablenet.certificate.labels import (
+    LabelsSeen,
     check_spelling,
     class_indices,
     column_indices,
@@ -224,3 +225,72 @@ def test_places_are_those_of_a_loop(kind):
     assert found.dtype == np.intp
     other = find_places(labels.astype(object), names)
     assert other.tolist() == expected
+
+
+NAMES = ["a", "b"]
+
+
+def seen_in(*parts: list[str]) -> LabelsSeen:
+    """Return what was written down of the labels of several parts, in this order."""
+    whole = LabelsSeen()
+    for labels in parts:
+        seen = LabelsSeen()
+        known_indices(np.array(labels), NAMES, "certify", seen=seen)
+        whole.merge(seen)
+    return whole
+
+
+def test_of_parts_unknown_labels_are_told_together():
+    whole = seen_in(["a", "z"], ["y", "y"], ["b", "z", "x"])
+    assert (whole.n, whole.unknown) == (7, 5)
+    with pytest.warns(LabelWarning) as told:
+        whole.check(NAMES, "certify")
+    assert [str(one.message) for one in told] == [
+        "5 of 7 rows have a label that the model does not know (['z', 'y', 'x']): whatever it predicts "
+        "for them is counted as wrong."
+    ]
+
+
+def test_a_part_of_unknown_labels_alone_is_refused_only_if_all_are_such():
+    with pytest.warns(LabelWarning, match="^2 of 3 rows"):
+        seen_in(["z", "z"], ["a"]).check(NAMES, "certify")
+    with pytest.raises(InvalidDataError) as refusal:
+        seen_in(["z", "z"], ["y"]).check(NAMES, "certify", "label")
+    assert str(refusal.value) == (
+        "None of the labels in `label` of certify is among the 2 known classes: got ['z', 'y']; known "
+        "are ['a', 'b']."
+    )
+    seen_in(["a"], ["b", "b"]).check(NAMES, "certify")  # nothing to tell
+
+
+def test_spelling_is_compared_among_all_parts():
+    """What one part predicts another may have as its truth."""
+    parts = [(["cow", "dog"], ["dog", "Cat"]), (["cat", "cat"], ["Cat", "dog"])]
+    whole = LabelsSeen()
+    for labels, answers in parts:
+        seen = LabelsSeen()
+        check_spelling(np.array(labels), np.array(answers), "certify", seen)
+        whole.merge(seen)
+    assert (whole.n, whole.true, whole.said) == (4, {"cow", "dog", "cat"}, {"dog", "Cat"})
+    text = (
+        "`y` of certify holds 'cat' where the predictions say 'Cat': they differ in case or spaces"
+    )
+    with pytest.raises(InvalidDataError, match=text):
+        whole.check(None, "certify")
+    check_spelling(np.array(["cat"]), np.array(["Cat"]), "certify", whole)
+    assert whole.said == {"dog", "Cat"}
+    whole.said.add("cat")  # the model tells both spellings apart
+    whole.check(None, "certify")
+
+
+def test_numbers_have_no_spelling():
+    seen = LabelsSeen()
+    check_spelling(np.array([1, 2]), np.array([2, 2]), "certify", seen)
+    assert seen == LabelsSeen(2)
+
+
+def test_of_columns_too_the_labels_are_written_down_where_others_will_come():
+    seen = LabelsSeen()
+    found = column_indices(np.array(["a", "z"]), NAMES, 2, "certify", seen)
+    assert found.tolist() == [0, -1]
+    assert seen == LabelsSeen(2, 1, {"z": None})

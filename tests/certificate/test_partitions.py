@@ -14,6 +14,9 @@ from rule_examples import draw
 
 from reliablenet import Promise, certified_rule, certified_threshold, certify
 from reliablenet.certificate import Provenance, certify_partitions
+from reliablenet.certificate.groups import draw_places
+from reliablenet.certificate.merging import count_all
+from reliablenet.certificate.partitions import _Sizes
 from reliablenet.certificate.rule_certify import judge_fixed_rule
 from reliablenet.certificate.scored import ScoredRows, score_rows
 from reliablenet.errors import InvalidDataError, InvalidParameterError, LabelWarning
@@ -138,10 +141,66 @@ def test_one_row_of_each_group_counts_in_promises_too(name, seed) -> None:
     check_same(found, expected)
 
 
-def test_provenance_is_kept() -> None:
+@pytest.mark.parametrize("promise", [0.2, Promise.overall(0.2)], ids=["number", "promise"])
+def test_provenance_is_kept(promise) -> None:
     rows = score_rows(*draw(0)[:2], owner="test")
-    found = certify_partitions(spread([rows]), 0.2, provenance=Provenance(table="abc"))
+    found = certify_partitions(spread([rows]), promise, provenance=Provenance(table="abc"))
     assert found.provenance.table == "abc"
+
+
+@pytest.mark.parametrize("promise", [0.2, Promise.overall(0.2)], ids=["number", "promise"])
+def test_the_seed_decides_which_rows_of_groups_count(promise) -> None:
+    proba, y, _ = draw(0, 400)
+    whose = np.arange(400) // 2
+    rows = replace(score_rows(proba, y, owner="test"), group=whose)
+    found = certify_partitions(spread(cut(rows, 2)), promise, 0.1, random_state=7)
+    other = certify_partitions(spread(cut(rows, 2)), promise, 0.1, random_state=8)
+    places = draw_places(whose, 400, 7)
+    alone = certified_threshold(proba[places], y[places], 0.2, 0.1)
+    assert found.provenance == alone.provenance  # of the very rows
+    assert found.provenance != other.provenance
+    assert certify_partitions(spread(cut(rows, 2)), promise, 0.1) == certify_partitions(
+        spread(cut(rows, 2)), promise, 0.1, random_state=0
+    )
+
+
+@pytest.mark.parametrize(
+    ("promise", "learned", "looks"),
+    [
+        (0.1, False, 2),
+        (PROMISES["overall"], False, 2),
+        (Promise.cost([[0, 1], [4, 0]], 0.3), True, 3),  # on a learned path the rule must be known
+        (PROMISES["among accepted"], False, 2),
+        (PROMISES["among accepted"], True, 4),  # rows are counted before the order is learned
+    ],
+)  # fmt: skip
+def test_rows_are_looked_at_no_more_often_than_needed(promise, learned, looks) -> None:
+    proba, y, by = draw(5, 600)
+    rows = replace(score_rows(proba, y, owner="test"), by={"race": by})
+    chosen, rest = rows.take(slice(0, 200)), rows.take(slice(200, 600))
+    run, calls = spread(cut(rest, 1)), []
+
+    def counted(look):
+        calls.append(look)
+        return run(look)
+
+    certify_partitions(counted, promise, 0.1, selection=chosen if learned else None, classes=[0, 1])
+    assert len(calls) == looks
+
+
+def test_a_fixed_rule_brings_the_names_of_its_classes() -> None:
+    proba, y, _ = draw(2, 400, classes=3)
+    names = np.array(["cat", "cow", "dog"])
+    promise = Promise.by_class({"cow": 0.2})
+    rule = certified_rule(proba, names[y], promise, 0.1, classes=names).rule
+    rows = score_rows(proba, names[y], classes=names, owner="test")
+    found = certify_partitions(spread(cut(rows, 1)), promise, 0.1, fixed=rule)
+    check_same(found, judge_fixed_rule(rows, rule, promise, 0.1))
+
+
+def test_the_rows_of_all_batches_of_all_partitions_are_counted() -> None:
+    rows = score_rows(*draw(0, 400)[:2], owner="test")
+    assert count_all(spread(cut(rows, 4), 4), lambda _: _Sizes(), "test").count.n == 400
 
 
 ROWS = score_rows(*draw(1, 200)[:2], owner="test")
@@ -152,6 +211,7 @@ ROWS = score_rows(*draw(1, 200)[:2], owner="test")
     [
         ({"promise": 5}, "`promise` of certify_partitions must lie in"),
         ({"rho": 0}, "`rho` of certify_partitions must lie in"),
+        ({"random_state": -1}, "`random_state` of certify_partitions must be a whole number"),
         ({"fixed": "all"}, "`threshold` of certify_partitions must be a number"),
         (
             {"promise": Promise.overall(0.1), "fixed": 0.5},
@@ -169,6 +229,8 @@ def test_no_rows_are_refused() -> None:
         certify_partitions(lambda look: [look([], n) for n in range(3)], 0.2)
     with pytest.raises(InvalidDataError, match=r"certify_partitions needs rows; got 0\."):
         certify_partitions(lambda look: [], Promise.overall(0.2))
+    with pytest.raises(InvalidDataError, match=r"certify_partitions needs rows; got 0\."):
+        certify_partitions(lambda look: [], Promise.among_accepted(0.2), selection=ROWS)
 
 
 # Dask: its collections in place of arrays.
@@ -251,6 +313,24 @@ def test_dask_arrays_in_chunks_of_rows_are_taken(spread_table) -> None:
         certified_threshold(proba, y.rechunk(200), 0.2)
     with pytest.raises(InvalidDataError, match="`y` must be a collection of Dask's as the others"):
         certified_threshold(proba, TABLE["y"], 0.2)
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (
+            lambda t: certified_rule(t[PROBA], t["y"], Promise.by_group(0.3, by="race")),
+            "must have the columns 'race'|`by` of certified_rule",
+        ),
+        (lambda t: certify(t[PROBA] * 2, t["y"], 0.9), r"`proba` of certify must lie in \[0, 1\]"),
+    ],
+)
+def test_what_is_wrong_in_a_partition_is_told_in_the_name_of_who_was_asked(
+    ask, message, spread_table
+) -> None:
+    for rows in (TABLE, spread_table):
+        with pytest.raises((InvalidDataError, InvalidParameterError), match=message):
+            ask(rows)
 
 
 def test_unknown_labels_of_all_partitions_are_told_once() -> None:

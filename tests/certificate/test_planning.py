@@ -276,6 +276,34 @@ def test_rows_needed_searches_on_where_many_errors_must_be_affordable():
             "`expected_jcw` of rows_needed must lie in [0, alpha) = [0, 0.05); got 0.05. "
             "No number of rows certifies a rule that does not keep its budget.",
         ),
+        (
+            lambda: rows_needed(0.05, groups=0),
+            "`groups` of rows_needed must be a whole number of at least 1; got 0.",
+        ),
+        (
+            lambda: rows_needed(0.05, shares="half"),
+            "`shares` of rows_needed must hold numbers; got 'half'.",
+        ),
+        (
+            lambda: rows_needed(0.05, shares=[0.5, 0.6]),
+            "`shares` of rows_needed must be positive and have the sum 1; got [0.5, 0.6].",
+        ),
+        (
+            lambda: certification_rows(0, 0.05),
+            "`n` of certification_rows must be a whole number of at least 1; got 0.",
+        ),
+        (
+            lambda: certification_rows(9, 0.0),
+            "`alpha` of certification_rows must lie in (0, 1); got 0.0.",
+        ),
+        (
+            lambda: certification_rows(9, 0.05, 0.0),
+            "`rho` of certification_rows must lie in (0, 1); got 0.0.",
+        ),
+        (
+            lambda: largest_certifiable_errors(0, 0.05),
+            "`n` of largest_certifiable_errors must be a whole number of at least 1; got 0.",
+        ),
     ],
 )
 def test_errors_say_whose_parameter_what_is_allowed_and_what_came(call, text):
@@ -353,7 +381,7 @@ def test_expected_jcw_may_be_a_fraction():
 
 
 @pytest.mark.parametrize(("alpha", "rho"), [(0.05, 0.05), (0.01, 0.05), (0.2, 0.1), (0.001, 0.01)])
-@pytest.mark.parametrize("n", [60, 100, 382, 569, 2000, 9500, 50_000, 400_000])
+@pytest.mark.parametrize("n", [60, 100, 382, 569, 1000, 2000, 9500, 50_000, 400_000])
 def test_certification_rows_afford_fifty_errors_within_20_to_40_percent(n, alpha, rho):
     """An account of its own: the first sizes at which the binomial tail affords an error more."""
     sizes = np.arange(1, 2 * n // 5 + 1)
@@ -395,3 +423,11 @@ def test_rows_of_groups_are_those_of_a_share_of_rho(groups):
 def test_shares_of_groups_have_the_sum_one(shares):
     with pytest.raises(InvalidParameterError, match="`shares` of rows_needed must be positive"):
         rows_needed(0.05, groups=2, shares=shares)
+
+
+def test_shares_may_miss_the_sum_one_by_their_last_digits() -> None:
+    """Seven digits of 3/8 are cut off; the smallest group is a quarter of all rows."""
+    each = rows_needed(0.05, expected_jcw=0.02, power=0.5, groups=3)
+    assert each < rows_needed(0.05, expected_jcw=0.02, groups=3)
+    shares = [0.375, 0.25, 0.3749999]
+    assert rows_needed(0.05, expected_jcw=0.02, power=0.5, groups=3, shares=shares) == 4 * each

@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 from rule_examples import EASY, TRUTH
 
+from refusal import refused
 from reliablenet import Promise, certified_rule
 from reliablenet.certificate.promise import plain_label
-from reliablenet.errors import InvalidDataError, InvalidParameterError
+from reliablenet.errors import InvalidDataError
 
 
 @pytest.mark.parametrize(
@@ -42,10 +43,8 @@ from reliablenet.errors import InvalidDataError, InvalidParameterError
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_in_these_words(make, message):
-    with pytest.raises((InvalidParameterError, InvalidDataError)) as caught:
+    with refused(message):
         make()
-    said = str(caught.value)
-    assert said == message or (message.endswith(("(", ": ")) and said.startswith(message))
 
 
 def test_groups_of_numbers_keep_their_type_through_text():
@@ -120,10 +119,8 @@ def test_the_text_holds_what_the_promise_needs_and_no_more():
     ],
 )  # fmt: skip
 def test_what_is_no_promise_is_refused_in_these_words(make, message):
-    with pytest.raises((InvalidParameterError, InvalidDataError)) as caught:
+    with refused(message):
         make()
-    said = str(caught.value)
-    assert said == message or (message.endswith(("(", ": ")) and said.startswith(message))
 
 
 def test_what_may_stand_together():

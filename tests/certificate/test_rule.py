@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from rule_examples import EASY, TRUTH
 
+from refusal import refused
 from reliablenet.certificate.rule import (
     Rule,
     Thresholds,
@@ -46,16 +47,18 @@ def test_a_group_that_is_missing_or_new_is_deferred_when_deciding(absent):
         (lambda rule: rule.limits(1), "Rule.limits needs `predicted` (or `proba`): the threshold depends on the prediction."),
         (lambda rule: rule.accept(EASY, predicted=TRUTH), "Rule.accept takes `predicted` only with proba=None: `proba` already decides it."),
         (lambda rule: rule.accept(score=[0.5, np.nan], predicted=[0, 0]), "`score` of Rule.accept must be finite; got nan in row 1 (1 such values in all). Drop or repair those rows first."),
+        (lambda rule: rule.accept(score=["a"]), "`score` of Rule.accept must hold numbers; got <U1."),
+        (lambda rule: rule.accept(score=[0.5 + 1j]), "`score` of Rule.accept must hold numbers; got complex128."),
+        (lambda rule: rule.accept(score=0.7), "`score` of Rule.accept must be a vector; got shape ()."),
+        (lambda rule: rule.accept(score=[[0.7], [0.8]]), "`score` of Rule.accept must be a vector; got shape (2, 1)."),
         (lambda rule: rule.accept(EASY, score=[0.5]), "`score` of Rule.accept must have one entry for each of the 200 rows; got shape (1,)."),
         (lambda rule: rule.accept(score=[0.5, 0.6], predicted=[0]), "`predicted` of Rule.accept must have one entry for each of the 2 rows; got shape (1,)."),
         (lambda rule: rule.accept([[0.5, 0.9]]), "Each row of `proba` of Rule.accept must sum to 1; row 0 sums to 1.4. Normalise the rows, or pass `score` and `predicted`."),
     ],
 )  # fmt: skip
 def test_what_a_rule_needs_to_decide(accept, message):
-    with pytest.raises((InvalidParameterError, InvalidDataError)) as caught:
+    with refused(message):
         accept(Rule((Thresholds(("predicted",), {0: 0.5}),)))
-    said = str(caught.value)
-    assert said == message or (message.endswith(("(", ": ")) and said.startswith(message))
 
 
 @pytest.mark.parametrize("name", ["score", "predicted"])
@@ -133,10 +136,8 @@ def test_a_rule_without_thresholds_is_none():
     ],
 )  # fmt: skip
 def test_what_is_no_rule_is_refused_in_these_words(make, message):
-    with pytest.raises((InvalidParameterError, InvalidDataError)) as caught:
+    with refused(message):
         make()
-    said = str(caught.value)
-    assert said == message or (message.endswith(("(", ": ")) and said.startswith(message))
 
 
 def test_a_row_is_accepted_at_its_threshold_and_above():
@@ -235,10 +236,8 @@ def test_names_of_values_say_of_which_key():
     ],
 )  # fmt: skip
 def test_groups_that_are_none_are_refused_in_these_words(by, names, message):
-    with pytest.raises((InvalidParameterError, InvalidDataError)) as caught:
+    with refused(message):
         columns_of(by, names, 3, "certify", missing=False)
-    said = str(caught.value)
-    assert said == message or (message.endswith(("(", ": ")) and said.startswith(message))
 
 
 def test_groups_are_read_from_arrays_mappings_and_frames():

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from rule_examples import BY, EASY, PROBA, PROMISES, TRUTH, Y, forged, make, set_in
 
+from refusal import refused
 from reliablenet import Certificate, Promise, RuleCertificate, certified_rule
 from reliablenet.certificate import Provenance
 from reliablenet.certificate.cost import CostCertificate
@@ -109,10 +110,8 @@ GIVEN = {"promise": Promise.overall(0.05), "rule": ONE, "parts": (PART,), "rho":
 )  # fmt: skip
 def test_values_outside_their_domain_are_refused(changes, message):
     RuleCertificate(**GIVEN)
-    with pytest.raises((InvalidDataError, InvalidParameterError)) as caught:
+    with refused(message):
         RuleCertificate(**GIVEN | changes)
-    said = str(caught.value)
-    assert said == message or (message.endswith(("(", ": ")) and said.startswith(message))
 
 
 def test_what_is_derived_follows_from_the_parts():
@@ -281,10 +280,8 @@ def test_damaged_texts_are_refused_in_these_words(change, message):
     values = json.loads(make("overall").to_json())
     change(values)
     values.pop("sha256")
-    with pytest.raises((InvalidDataError, InvalidParameterError)) as caught:
+    with refused(message):
         RuleCertificate.from_json(json.dumps(values | {"sha256": digest(values)}))
-    said = str(caught.value)
-    assert said == message or (message.endswith(("(", ": ")) and said.startswith(message))
 
 
 def test_the_text_holds_what_a_reader_needs():

@@ -21,6 +21,7 @@ from reliablenet.certificate.path import learn_path
 from reliablenet.certificate.rule import Rule, Thresholds
 from reliablenet.certificate.rule_plan import RulePlan, plan_rule
 from reliablenet.certificate.rule_search import (
+    Search,
     _midway,
     accept_rows,
     accepted_by,
@@ -616,3 +617,64 @@ def test_what_cannot_be_certified_defers_every_row_though_others_could():
     )
     found = certified_rule(proba, y, among, RHO, by=by)
     assert (found.accepted, found.rule.threshold) == (0, math.inf)
+
+
+def look_at(parts, plan, rule=None):
+    """Return the search that looks at each part by itself, as often as it asks to."""
+    search = Search(plan, RHO, rule=rule)
+    while True:
+        found = []
+        for part in parts:
+            found.append(search.blank())
+            if part.n:
+                found[-1].add(part)
+        for one in found:
+            search.merge(one)
+        if not search.look_again():
+            return search
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [
+        Promise.overall(0.1),
+        Promise.among_accepted(0.2),
+        Promise.by_group(0.2),
+        Promise.by_group(0.2, common=True),
+        Promise.by_predicted({0: 0.05, 1: 0.1}),
+        Promise.by_class(0.2),
+        Promise.cost([[0, 0.1], [0.7, 0.3]], 0.3),
+        Promise.all_of(
+            Promise.among_accepted(0.2), Promise.overall(0.1), Promise.by_group(0.2, common=True)
+        ),
+        Promise.all_of(Promise.overall(0.2), Promise.by_group(0.2)),
+    ],
+    ids=lambda promise: promise.kind,
+)
+@pytest.mark.parametrize("learned", [False, True])
+def test_parts_that_are_counted_by_themselves_are_memory_to_the_bit(promise, learned):
+    proba, y, by = draw(11, n=1200)
+    rows = replace(score_rows(proba, y, owner="test"), by={"group": by})
+    chosen, rest = rows.take(slice(0, 400)) if learned else None, rows.take(slice(400, 1200))
+    plan = plan_rule(promise, 0.0, rest.n, chosen, classes=[0, 1])
+    whole = certified_rule_batches(lambda: [rest], plan, RHO)
+    parts = [rest.take(slice(a, b)) for a, b in pairwise([0, 0, 1, 100, 333, 333, 800])]
+    found = look_at(parts, plan).certificate()
+    assert found.to_json() == whole.to_json()
+    assert found == whole
+    fixed = certify_rule_batches([rest], whole.rule, plan, RHO)
+    assert look_at(parts, plan, whole.rule).certificate().to_json() == fixed.to_json()
+
+
+def test_a_blank_search_has_nothing_of_the_one_it_is_taken_from():
+    proba, y, by = draw(3)
+    rows = replace(score_rows(proba, y, owner="test"), by={"group": by})
+    plan = plan_rule(Promise.all_of(Promise.overall(0.1), Promise.by_group(0.2)), 0.0, rows.n)
+    search = Search(plan, RHO, "group")
+    search.add(rows)
+    blank = search.blank()
+    assert (blank.count.n, blank.count.unit, search.count.n) == (0, "group", rows.n)
+    assert not any(tally.sizes.any() for tally in (*blank.own, *blank.joint))
+    blank.add(rows)
+    assert search.count.n == rows.n
+    assert search.joint[0].sizes.tolist() == [rows.n]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -12,12 +13,13 @@ import reliablenet as rn
 from reliablenet.certificate.labels import class_indices, column_indices
 from reliablenet.certificate.scored import (
     ScoredRows,
+    check_correct,
     join_rows,
     proba_rows,
     score_rows,
     top_entries,
 )
-from reliablenet.errors import InvalidDataError, InvalidParameterError
+from reliablenet.errors import InvalidDataError, InvalidParameterError, LabelWarning
 
 PROBA = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.5, 0.25, 0.25]])
 LABELS = [0, 1, 0, 2]
@@ -317,6 +319,7 @@ def test_whole_numbers_may_be_probabilities():
 def test_rows_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         reduce().lowest = 1.0
+    assert len({reduce(), reduce()}) == 2  # arrays have no single truth value to compare rows by
 
 
 SCORE = [0.1, 3.0, -2.0, 0.5]
@@ -346,8 +349,7 @@ def test_verdicts_are_read_however_they_are_written(correct) -> None:
     assert rows.wrong.tolist() == [False, False, True, False]
     assert rows.score.tolist() == SCORE
     assert rows.lowest == -math.inf
-    assert rows.truth is None
-    assert rows.predicted is None
+    assert rows.truth is rows.predicted is rows.top_probability is rows.unknown is None
     assert rows.label_counts() is None
 
 
@@ -395,8 +397,9 @@ def test_what_does_not_go_with_verdicts_is_refused(call, given, text) -> None:
     arguments = {"score": SCORE, "correct": RIGHT} | given
     if call is rn.certify:
         arguments["threshold"] = 0.0
-    with pytest.raises((InvalidParameterError, InvalidDataError), match=text):
+    with pytest.raises((InvalidParameterError, InvalidDataError), match=text) as caught:
         call(**arguments)
+    assert call.__name__ in str(caught.value)
 
 
 def test_checked_probabilities_become_rows():
@@ -429,6 +432,9 @@ def test_joined_rows_know_what_every_part_knows():
     assert mixed.unknown.tolist() == [True, False]
     assert mixed.truth is mixed.by is mixed.group is mixed.tolerance is None
     assert join_rows([plain, plain]).unknown is None
+    assert (mixed.unknown.dtype, mixed.n_unknown, plain.n_unknown) == (np.bool_, 1, 0)
+    alone = join_rows([first])
+    assert (alone.lowest, alone.by["race"].tolist()) == (0.0, ["A"])
 
 
 @pytest.mark.parametrize(
@@ -442,3 +448,94 @@ def test_scored_rows_are_taken_alone(given):
     assert str(caught.value) == (
         "certify takes scored rows alone, without `y`: they already hold the truth."
     )
+
+
+def test_rows_keep_what_they_were_scored_from():
+    rows = reduce()
+    assert rows.top_probability.tolist() == [0.7, 0.8, 0.4, 0.5]
+    assert (rows.truth.tolist(), rows.predicted.tolist()) == ([0, 1, 0, 2], [0, 1, 2, 0])
+    assert rows.unknown is None
+    some = rows.take([2, 0])
+    assert (some.lowest, some.truth.tolist(), some.predicted.tolist()) == (0.0, [0, 0], [2, 0])
+    given = {"score": [1, 2, 3], "predicted": ["b", "a", "b"]}
+    bare = reduce(None, ["a", "a", "b"], **given)
+    assert (bare.truth.tolist(), bare.predicted.tolist()) == (["a", "a", "b"], ["b", "a", "b"])
+    assert bare.top_probability is bare.unknown is None
+    places = reduce(None, ["a", "a", "b"], **given, classes=["b", "a"])
+    assert (places.truth.tolist(), places.predicted.tolist()) == ([1, 1, 0], [0, 1, 0])
+    assert places.wrong.tolist() == [True, False, False]
+    assert places.top_probability is places.unknown is None
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"proba": PROBA[:, :2] / PROBA[:, :2].sum(axis=1, keepdims=True)},
+        {"proba": None, "score": [1, 2, 3, 4], "predicted": ["no", "yes", "no", "no"]},
+    ],
+    ids=["proba", "score"],
+)
+def test_a_class_that_is_not_known_is_marked_and_never_right(given):
+    with pytest.warns(LabelWarning, match="^1 of 4 rows have a label that the model does not know"):
+        rows = reduce(given.pop("proba"), ["no", "yes", "eh", "no"], classes=["no", "yes"], **given)
+    assert rows.unknown.tolist() == [False, False, True, False]
+    assert rows.truth.tolist() == [0, 1, -1, 0]
+    assert rows.wrong[2]
+    assert rows.n_unknown == 1
+    assert rows.label_counts() == {0: 2, 1: 1}
+
+
+@pytest.mark.parametrize(
+    ("truth", "expected"),
+    [
+        ([0, 2, 2, 4], {0: 1, 2: 2, 4: 1}),
+        ([1, 1], {1: 2}),
+        ([-5, 3, -5], {-5: 2, 3: 1}),
+        ([9, 7, 9, 10**12], {9: 2, 7: 1, 10**12: 1}),
+        (np.array([200, 1, 200], np.uint8), {200: 2, 1: 1}),
+        (["b", "a", "b"], {"b": 2, "a": 1}),
+        ([0.5, 0.5, 2.0], {0.5: 2, 2.0: 1}),
+        (np.array([True, False, True]), {True: 2, False: 1}),
+        (np.empty(0, int), {}),
+    ],
+    ids=str,
+)
+def test_labels_are_counted_whatever_they_are(truth, expected):
+    truth = np.asarray(truth)
+    rows = ScoredRows(np.zeros(len(truth)), np.zeros(len(truth), bool), 0.0, truth=truth)
+    assert rows.label_counts() == expected
+    assert type(rows.label_counts()) is Counter
+    unknown = np.ones(len(truth), bool)
+    assert dataclasses.replace(rows, unknown=unknown).label_counts() == {}
+
+
+def test_numbers_that_are_predicted_within_a_tolerance_are_no_labels():
+    truth = np.array([1.5, 2.5])
+    rows = ScoredRows(truth, np.zeros(2, bool), -math.inf, truth=truth, tolerance=truth)
+    assert rows.label_counts() is None
+    assert dataclasses.replace(rows, tolerance=None).label_counts() == {1.5: 1, 2.5: 1}
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (
+            lambda: reduce(None, ["Cat", "dog"], score=[1, 2], predicted=["cat", "dog"]),
+            "`y` of certify holds 'Cat' where the predictions say 'cat': they differ in case or spaces "
+            "alone. Spell the labels alike.",
+        ),
+        (
+            lambda: reduce(None, ["x"], score=[1], predicted=["a"], classes=["a", "b"]),
+            "None of the labels in `y` of certify is among the 2 known classes: got ['x']; known are "
+            "['a', 'b'].",
+        ),
+        (
+            lambda: check_correct(np.ma.masked_array([1, 0], [True, False]), "certify"),
+            "`correct` must not hold masked values; got 1 of them. Drop those rows first.",
+        ),
+    ],
+)
+def test_labels_and_verdicts_that_do_not_fit_are_refused_in_these_words(call, text):
+    with pytest.raises(InvalidDataError) as caught:
+        call()
+    assert str(caught.value) == text

@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 
+from refusal import refused
 from reliablenet.certificate import Certificate, anytime_upper
 from reliablenet.certificate.anytime import log_evidence_below
 from reliablenet.certificate.scored import ScoredRows
@@ -66,10 +67,8 @@ def test_a_certificate_of_any_time_says_alpha_and_survives_json():
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_in_these_words(call, message):
-    with pytest.raises((InvalidDataError, InvalidParameterError)) as caught:
+    with refused(message):
         call()
-    said = str(caught.value)
-    assert said == message or (message.endswith(("(", ": ")) and said.startswith(message))
 
 
 def test_the_grid_is_this():

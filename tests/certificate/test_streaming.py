@@ -6,15 +6,20 @@ import math
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from reliablenet.certificate import Certificate, certified_threshold, certify
+from reliablenet.certificate import Certificate, Provenance, certified_threshold, certify
 from reliablenet.certificate.scored import ScoredRows, score_rows
-from reliablenet.certificate.streaming import certified_threshold_batches, certify_batches
-from reliablenet.errors import InvalidDataError, InvalidParameterError
+from reliablenet.certificate.streaming import (
+    ThresholdCounts,
+    certified_threshold_batches,
+    certify_batches,
+)
+from reliablenet.errors import InvalidDataError, InvalidParameterError, LabelWarning
 
 
 def cut(rows: ScoredRows, size: int) -> list[ScoredRows]:
@@ -229,3 +234,53 @@ def test_rows_that_change_are_refused_in_these_words() -> None:
         "The rows changed while they were certified: 200 at first, 400 on the second look. "
         "Certify a file that nobody writes to."
     )
+
+
+@pytest.mark.parametrize("threshold", [None, 0.8])
+@pytest.mark.parametrize("ends", [(10,), (0, 150), (1, 2, 100, 300)])
+def test_counts_of_parts_merge_to_the_certificate_of_memory(ends, threshold) -> None:
+    rng = np.random.default_rng(0)
+    score = rng.uniform(0.5, 1.0, 300).round(2)
+    wrong = rng.random(300) > score
+    proba, y = np.column_stack([score, 1 - score]), wrong.astype(int)
+    rows = score_rows(proba, y, owner="test")
+    parts = [rows.take(slice(a, b)) for a, b in pairwise([0, *ends, 300])]
+    counts = ThresholdCounts(0.1, 0.1, threshold)
+    while True:
+        found = []
+        for part in parts:
+            found.append(counts.blank())
+            if part.n:
+                found[-1].add(part)
+        for one in found:
+            counts.merge(one)
+        if not counts.look_again():
+            break
+    if threshold is None:
+        expected = certified_threshold(proba, y, 0.1, 0.1)
+        assert 0.0 < expected.threshold < 1.0
+    else:
+        expected = certify(proba, y, threshold, 0.1, 0.1)
+    check_same(counts.certificate(), expected)
+
+
+def test_provenance_is_kept_beside_the_fingerprint_of_the_rows() -> None:
+    rows = ScoredRows(np.linspace(0, 1, 200), np.arange(200) < 40, 0.0)
+    known = Provenance(table="abc", uses=2)
+    plain = certify_batches([rows], 0.5).provenance
+    for found in (
+        certify_batches([rows], 0.5, provenance=known),
+        certified_threshold_batches(lambda: [rows], provenance=known),
+        certified_threshold_batches(lambda: [rows.take(slice(0, 10))], provenance=known),
+    ):
+        assert (found.provenance.table, found.provenance.uses) == ("abc", 2)
+    assert plain.model == certify_batches([rows], 0.5, provenance=known).provenance.model != ""
+
+
+def test_labels_that_look_swapped_are_warned_of_in_batches_too() -> None:
+    truth = np.arange(300) % 2
+    rows = ScoredRows(np.full(300, 0.9), np.ones(300, bool), 0.0, truth=truth, predicted=1 - truth)
+    with pytest.warns(LabelWarning, match="Only 0 of 300 predictions are right"):
+        certify_batches(cut(rows, 100), 0.5)
+    with pytest.warns(LabelWarning, match="Only 0 of 300 predictions are right"):
+        certified_threshold_batches(lambda: cut(rows, 100))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -42,6 +42,14 @@ def counted(promise: Promise, classes=None, batches=None) -> Tally:
     for rows in batches or [make_rows()]:
         tally.look(rows, rows.score)
         tally.count(rows, rows.score >= 0.5, tally.codes(rows))
+    return tally
+
+
+def merged(promise: Promise, classes, batches) -> Tally:
+    """Count each batch by itself, and put the counts together."""
+    tally = Tally(promise, classes)
+    for rows in batches:
+        tally.merge(counted(promise, classes, [rows]))
     return tally
 
 
@@ -84,9 +92,9 @@ def test_populations_are_counted_as_by_hand_in_one_batch_or_in_many(promise, nam
     else:
         given, classes = rows, NAMES
     whole = counted(promise, classes, [given])
-    parts = counted(promise, classes, [given.take(slice(a, a + 7)) for a in range(0, 60, 7)])
+    batches = [given.take(slice(a, a + 7)) for a in range(0, 60, 7)]
     expected = by_hand(promise, rows)
-    for tally in (whole, parts):
+    for tally in (whole, counted(promise, classes, batches), merged(promise, classes, batches)):
         found = zip(tally.sizes, tally.accepted, tally.errors, strict=True)
         assert dict(zip(tally.labels, map(list, found), strict=True)) == expected
         kinds = {array.dtype for array in (tally.sizes, tally.accepted, tally.errors)}
@@ -141,16 +149,14 @@ def test_a_prediction_seen_late_was_possible_in_every_row():
 
 
 @pytest.mark.parametrize("unknown", [False, True])
-def test_costs_are_sums_of_the_table_row_by_row(unknown):
+@pytest.mark.parametrize("count", [counted, merged])
+def test_costs_are_sums_of_the_table_row_by_row(count, unknown):
     """A class that the model does not know costs as much as the worst of the known."""
     rows = make_rows(200, unknown=unknown)
     table = np.vstack([COSTS, COSTS.max(axis=0)])
     acted = rows.score >= 0.5
-    tally = counted(
-        Promise.cost(COSTS, 1.0, classes=NAMES),
-        NAMES,
-        [rows.take(slice(0, 90)), rows.take(slice(90, 200))],
-    )
+    halves = [rows.take(slice(0, 90)), rows.take(slice(90, 200))]
+    tally = count(Promise.cost(COSTS, 1.0, classes=NAMES), NAMES, halves)
     spent = [table[t, p] for t, p in zip(rows.truth, rows.predicted, strict=True)]
     assert tally.cost == pytest.approx(sum(np.array(spent)[acted]))
     assert tally.guessing == pytest.approx(min(table[rows.truth].sum(axis=0)))
@@ -159,6 +165,9 @@ def test_costs_are_sums_of_the_table_row_by_row(unknown):
     assert not tally.counts
     assert tally.budgets == [1.0 / 8.0]
     assert (tally._truths.dtype, tally._acted.dtype) == (np.int64, np.int64)
+    places, costs = tally._mistakes(0)
+    assert sorted(places) == sorted(rows.score[np.array(spent) > 0])
+    assert sorted(costs) == pytest.approx(sorted(s / 8.0 for s in spent if s > 0))
 
 
 def test_costs_follow_the_order_of_the_model():
@@ -420,3 +429,69 @@ def test_whoever_affords_all_passes_its_share_on():
     assert stuck == Level([0, 1, 2], 0.025, 0.0125)
     alone = share_level(Sizes([100, 100], [0.2] * 2, lambda code, level: True), 0.06)
     assert alone == Level([0, 1], 0.06, 0.02)
+
+
+def test_populations_are_put_together_by_their_labels_and_not_by_their_places():
+    """The second part meets the groups in another order, and one that the first has not seen."""
+    promise, rows = Promise.by_group(0.1, by="race"), make_rows(3)
+    first = replace(rows, by={"race": np.array(["A", "B", "B"])}, wrong=np.array([1, 0, 1], bool))
+    second = replace(rows, by={"race": np.array(["C", "B", "A"])}, wrong=np.array([0, 1, 1], bool))
+    first, second = (replace(r, score=np.array([0.9, 0.8, 0.7])) for r in (first, second))
+    tally = merged(promise, None, [first, second])
+    assert tally.labels == ["A", "B", "C"]
+    assert tally.sizes.tolist() == tally.accepted.tolist() == [2, 3, 1]
+    assert tally.errors.tolist() == [2, 2, 0]
+    assert [sorted(tally._mistakes(code)[0]) for code in range(3)] == [[0.7, 0.9], [0.7, 0.8], []]
+
+
+def test_mistakes_of_no_population_stay_there_when_parts_are_put_together():
+    promise, rows = Promise.by_class({"dog": 0.1}), with_names(make_rows())
+    tally = merged(promise, None, [rows, rows])
+    expected = rows.score[(rows.truth == "dog") & rows.wrong].tolist()
+    assert tally.sizes.tolist() == [2 * np.count_nonzero(rows.truth == "dog")]
+    assert sum(whose == 0 for whose in tally._whose) == 2 * len(expected)
+
+
+@pytest.mark.parametrize("classes", [None, NAMES])
+def test_a_blank_tally_has_the_same_populations_and_no_counts(classes):
+    rows = make_rows() if classes is not None else with_names(make_rows())
+    tally = counted(Promise.by_class(0.1), classes, [rows])
+    blank = tally.blank()
+    assert blank.labels == tally.labels
+    assert not any(array.any() for array in (blank.sizes, blank.accepted, blank.errors))
+    assert len(blank._place) == 0 < len(tally._place)
+    np.testing.assert_array_equal(blank.codes(rows), tally.codes(rows))
+    tally.merge(blank)
+    assert tally.sizes.sum() == rows.n
+
+
+def test_a_prediction_of_any_part_is_known_to_the_rule():
+    rows = with_names(make_rows())
+    parts = [replace(rows, predicted=np.full(60, name)) for name in ("cow", "cat")]
+    tally = merged(Promise.by_class({"dog": 0.1}), None, parts)
+    assert list(tally.table({"dog": 0.7}, 0.0).values) == ["cat", "cow", "dog"]
+
+
+@pytest.mark.parametrize("kind", ["by_class", "by_predicted"])
+def test_a_budget_for_a_label_that_no_row_has_is_refused(kind):
+    rows = with_names(make_rows())
+    rows = replace(rows, predicted=np.full(60, "cow"))
+    for alpha, known in (({"dgo": 0.1}, False), ({"cow": 0.1}, True), ({"cat": 0.1}, True)):
+        tally = merged(getattr(Promise, kind)(alpha), None, [rows])
+        if known:
+            tally.check_labels(rows.truth.tolist())
+            continue
+        with pytest.raises(InvalidDataError) as refusal:
+            tally.check_labels(["dog", "cat"])
+        assert str(refusal.value) == (
+            f"`alpha` of Promise.{kind} names ['dgo'], which no row has as its label or its prediction; "
+            "they have ['cat', 'cow', 'dog']. Spell it as they do, or give the `classes` of the model."
+        )
+
+
+@pytest.mark.parametrize(
+    ("promise", "classes"),
+    [(Promise.by_group({"E": 0.1}), None), (Promise.overall(0.1), None), (Promise.by_class({"cat": 0.1}), NAMES)],
+)  # fmt: skip
+def test_labels_of_groups_and_of_known_classes_are_not_looked_for(promise, classes):
+    Tally(promise, classes).check_labels([])

@@ -16,6 +16,8 @@ from reliablenet.certificate import (
     conformal_threshold,
     jcw_threshold,
 )
+from reliablenet.certificate.groups import draw_places
+from reliablenet.certificate.judgement import judge
 from reliablenet.certificate.scored import score_rows
 from reliablenet.errors import InvalidDataError, InvalidParameterError, LabelWarning
 from reliablenet.metrics import evaluate, jcw_curve, risk_coverage_curve
@@ -518,3 +520,52 @@ def test_answers_that_are_all_wrong_are_worth_nothing() -> None:
 def test_scored_rows_without_labels_may_have_any_threshold() -> None:
     rows = score_rows(None, score=SCORE, correct=RIGHT, owner="certify")
     assert rn.certify(rows, threshold=-5.0).accepted == 4
+
+
+class TestGroups:
+    """One row of each group is drawn, and the certificate says so."""
+
+    GROUPS = np.arange(100) // 2
+    PROBA, Y = calibrated(100)
+
+    @pytest.mark.parametrize("seed", [None, 0, 5])
+    @pytest.mark.parametrize("threshold", [None, 0.8])
+    def test_the_rows_drawn_are_judged_alone(self, seed, threshold):
+        more = {} if seed is None else {"random_state": seed}
+        if threshold is None:
+            found = certified_threshold(self.PROBA, self.Y, 0.3, groups=self.GROUPS, **more)
+        else:
+            found = certify(self.PROBA, self.Y, threshold, 0.3, groups=self.GROUPS, **more)
+        places = draw_places(self.GROUPS, 100, seed or 0)
+        alone = judge(
+            score_rows(self.PROBA[places], self.Y[places], owner="test"), 0.3, 0.05, threshold
+        )
+        assert (found.unit, alone.unit) == ("group", "row")
+        assert found.n == alone.n == 50
+        for name in ("errors", "accepted", "threshold", "upper_bound", "certified"):
+            assert getattr(found, name) == getattr(alone, name)
+        assert found.provenance == alone.provenance  # the very same rows
+
+    def test_another_seed_draws_other_rows(self):
+        first, other = (
+            certify(self.PROBA, self.Y, 0.8, groups=self.GROUPS, random_state=seed)
+            for seed in (0, 5)
+        )
+        assert first.provenance != other.provenance
+
+    @pytest.mark.parametrize("call", [certify, certified_threshold])
+    def test_a_seed_that_is_none_is_refused_by_name(self, call):
+        more = {"threshold": 0.5} if call is certify else {}
+        with pytest.raises(InvalidParameterError) as caught:
+            call(self.PROBA, self.Y, **more, groups=self.GROUPS, random_state=-1)
+        assert str(caught.value) == (
+            f"`random_state` of {call.__name__} must be a whole number from 0 to 2**32 - 1; got -1."
+        )
+
+
+@pytest.mark.parametrize(("top", "expected"), [(1.0, math.inf), (0.9, math.nextafter(0.9, 1))])
+def test_nothing_is_above_an_error_that_is_sure_of_itself(top, expected):
+    """In one row no error is affordable at alpha = 0.5: the threshold is the next number above it."""
+    assert conformal_threshold([[top, 1 - top]], [1], 0.5) == expected
+    beyond = math.nextafter(top, 2)
+    assert conformal_threshold(score=[top], correct=[False], alpha=0.5) == beyond

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 import reliablenet as rn
 from reliablenet.datasets import SyntheticBand
-from reliablenet.methods.held_out import Evidence
+from reliablenet.methods.evidence import Evidence
 from reliablenet.methods.seen import fingerprint
 from reliablenet.tables import Fold
 

@@ -20,7 +20,7 @@ from reliablenet.errors import (
     InvalidParameterError,
     ModelFileError,
 )
-from reliablenet.methods.numbers import NumberEvidence
+from reliablenet.methods.evidence import NumberEvidence
 
 pytestmark = pytest.mark.filterwarnings(
     *(f"ignore::reliablenet.errors.{c.__name__}" for c in EXPECTED_WARNINGS)

@@ -318,3 +318,11 @@ def test_classes_have_their_names_and_quantities_are_left_out():
     assert [(c.column, c.value) for c in counted.cells] == [
         ("predicted class", "0"), ("b", "x"), ("b", "y"),
     ]  # fmt: skip
+
+
+def test_of_cells_that_chance_alone_explains_the_one_with_the_larger_share_comes_first() -> None:
+    cells = (Cell("x", "A", 50, 50, 6), Cell("x", "B", 50, 50, 4))
+    cells += (Cell("y", "A", 10, 10, 2), Cell("y", "B", 90, 90, 8))
+    found = Breakdown(Cell("", "all rows", 100, 100, 10), cells, 0.95, {})
+    assert found.chance[0] == found.chance[2] == 1.0
+    assert found.worst() == [cells[2], cells[0]]  # 20 % and 12 % of their rows

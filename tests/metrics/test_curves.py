@@ -373,3 +373,16 @@ def test_in_a_column_of_panels_the_lowest_alone_names_the_axis():
     free = figure.add_axes((0, 0, 1, 1))  # has no place in a grid
     curve.plot(axes=free)
     assert free.get_xlabel() == "coverage"
+
+
+@pytest.mark.parametrize("draw", CURVES)
+def test_answers_that_are_right_or_wrong_are_enough(draw):
+    score, right = PROBA.max(axis=1), PROBA.argmax(axis=1) == LABELS
+    assert draw(score=score, correct=right).to_frame().equals(draw(PROBA, LABELS).to_frame())
+
+
+@pytest.mark.parametrize("draw", CURVES)
+def test_the_old_name_of_the_table_still_works(draw):
+    curve = draw(PROBA, LABELS)
+    with pytest.warns(DeprecationWarning, match="^`frame` is now called `to_frame`; the old name"):
+        assert curve.frame().equals(curve.to_frame())

@@ -312,3 +312,12 @@ def test_records_stay_and_are_not_compared() -> None:
         importance.rows = 3
     assert len({answers, plain(ROWS, None, None)}) == 2
     assert len({importance, made([[0.1]], [[0.1]], ("a",))}) == 2
+
+
+def test_measures_are_of_double_precision_whatever_the_confidence_is() -> None:
+    def single(rows, places, shuffled):
+        found = plain(rows, places, shuffled)
+        return RowAnswers(found.answer, found.confidence.astype(np.float32), found.accepted)
+
+    found = permutation_importance(single, ROWS)
+    assert {values.dtype for values in found.changes.values()} == {np.dtype(np.float64)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import FrozenInstanceError
+
 import numpy as np
 import pytest
 
@@ -141,3 +143,17 @@ def test_a_contest_is_held_at_one_level_for_all(alpha, rho) -> None:
         list(rules.values()), alpha, rho, RESAMPLES, np.random.RandomState(0)
     )
     np.testing.assert_array_equal(np.array(list(contest.draws.values())), first)
+
+
+def test_a_contest_is_a_record_that_stays_and_equals_itself_alone() -> None:
+    first, second = contest_of(a=[1, 2]), contest_of(a=[1, 2])
+    with pytest.raises(FrozenInstanceError):
+        first.winner = "b"
+    assert len({first, second, first}) == 2
+
+
+def test_one_rule_alone_wins_without_a_rival() -> None:
+    (rule,) = rules_of(300, seed=1, digits=2)[:1]
+    contest = hold_contest("a", {"a": rule}, 0.1, 0.05)
+    assert contest.throughput == {"a": judge(rule, 0.1, 0.05).throughput}
+    assert contest.runner_up() is None

@@ -461,3 +461,17 @@ def test_probabilities_of_any_type_give_the_confidence_in_double_precision():
     single = PROBA.astype(np.float32)
     found = evaluate(single, LABELS, accepted=[True] * 4)
     assert found.ece == evaluate(single.astype(float), LABELS, accepted=[True] * 4).ece
+
+
+def test_answers_that_are_right_or_wrong_are_enough():
+    score, right = PROBA.max(axis=1), PROBA.argmax(axis=1) == LABELS
+    accepted = np.array([True, True, False, False])
+    found = evaluate(score=score, correct=right, accepted=accepted)
+    assert (found.n, found.accepted, found.errors, found.accuracy) == (4, 2, 1, 0.5)
+    assert found.aurc == evaluate(PROBA, LABELS, accepted=accepted).aurc
+
+
+def test_the_old_name_of_the_table_still_works():
+    found = evaluate(PROBA, LABELS, accepted=[True] * 4)
+    with pytest.warns(DeprecationWarning, match="^`frame` is now called `to_frame`; the old name"):
+        assert found.frame().equals(found.to_frame())

@@ -194,3 +194,11 @@ def test_a_smoothing_level_whose_product_with_m2_is_no_normal_float_is_refused()
     with pytest.raises(InvalidParameterError) as caught:
         check_smoothing(smaller, 0.5, 0.25, "psi")
     assert str(caught.value) == f"`tau` of psi must not vanish beside m2; got {smaller!r}."
+
+
+@pytest.mark.parametrize("at_zero", [0, 1, 3])
+def test_as_tau_falls_the_gap_tends_to_the_share_of_rows_at_zero(at_zero):
+    g = torch.tensor([0.0] * at_zero + [1.0, -0.5], dtype=torch.float64)
+    for tau in (1e-2, 1e-4, 1e-6):
+        beyond = float(gap(g, tau)) - at_zero / len(g)
+        assert 0.0 < beyond <= 0.5 * tau * (1 + 1e-6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -80,3 +81,48 @@ def test_what_an_import_makes_is_no_function(before, after):
 
 def test_spaces_and_comments_change_no_function():
     assert swaps(SOURCE, SOURCE.replace("x + 1", "x  +  1  # one more"), "thing.py") == []
+
+
+MODULE = """
+def plain(): return 1
+def threaded(): return 2
+def slow(): return 3
+def untested(): return 4
+"""
+TESTS = """
+import threading, time, thing
+def test_plain():
+    assert thing.plain() == 1
+def test_thread():
+    found = []
+    worker = threading.Thread(target=lambda: found.append(thing.threaded()))
+    worker.start(); worker.join()
+    assert found == [2]
+def test_slow():
+    assert thing.slow() == 3
+    while time.process_time() < 60: pass
+"""
+RUN = """
+import pathlib, sys, pytest
+from studies.quality import forks
+forks.SLOW = 1.0
+folder = pathlib.Path(sys.argv[1])
+source = (folder / "thing.py").read_text()
+mutants = [source.replace(f"return {k}", "return 9") for k in (1, 2, 3, 4)]
+plugin = forks.InForks(folder / "thing.py", mutants, ["test_thing.py"], folder / "found.json")
+options = ["-q", "-c", "/dev/null", "--rootdir", str(folder), "-p", "no:cacheprovider"]
+pytest.main([*options, str(folder / "test_thing.py")], plugins=[plugin])
+"""
+
+
+def test_mutants_are_tried_on_quick_tests_that_reach_them_in_any_thread(tmp_path):
+    (tmp_path / "thing.py").write_text(MODULE)
+    (tmp_path / "test_thing.py").write_text(TESTS)
+    paths = os.pathsep.join([str(ROOT), str(tmp_path)])
+    environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": paths}
+    command = [sys.executable, "-c", RUN, str(tmp_path)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (tmp_path / "found.json").exists(), done.stdout + done.stderr
+    verdicts = json.loads((tmp_path / "found.json").read_text())["verdicts"]
+    # a slow test is ended and left out: what it alone would kill survives
+    assert verdicts == {"0": "killed", "1": "killed", "2": "survived", "3": "survived"}

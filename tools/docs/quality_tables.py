@@ -67,10 +67,7 @@ def coverage() -> str:
 def server_faults() -> str:
     """Return what became of what killed servers had told, and of requests that were made up."""
     found = read_records("quality", "server_faults")
-    kills = [one for one in found if one["what"] == "kill -9 under load"]
     asked = [one for one in found if one["what"] == "made-up requests"]
-    told = sum(one["acknowledged"] + one["reported"] for one in kills)
-    lost = sum(one["lost"] + one["lost_outcomes"] for one in kills)
     headings = [
         "tried",
         "times",
@@ -78,16 +75,22 @@ def server_faults() -> str:
         "lost or failed",
         "twice",
     ]
-    rows = [
-        ["kill -9 under load", len(kills), told, lost, sum(one["twice"] for one in kills)],
+    rows: list[list[str | int]] = []
+    for what in dict.fromkeys(one["what"] for one in found if "lost" in one):
+        cases = [one for one in found if one["what"] == what]
+        told = sum(one["acknowledged"] + one["reported"] for one in cases)
+        lost = sum(one["lost"] + one["lost_outcomes"] for one in cases)
+        twice = sum(one["twice"] for one in cases)
+        rows.append([f"{what}, under load", len(cases), told, lost, twice])
+    rows.append(
         [
             "requests made up from the description, sound and broken",
             len(asked),
             sum(one["requests"] for one in asked),
             sum(one["failures"] for one in asked),
             "",
-        ],
-    ]
+        ]
+    )
     return table(headings, [[f"{v:,}" if isinstance(v, int) else v for v in row] for row in rows])
 
 

@@ -82,10 +82,6 @@ class OneRowEach:
         drawn = _smallest(check_groups(both.group, both.n), priority)
         self._kept, self._priority = both.take(drawn), priority[drawn]
 
-    def any(self) -> bool:
-        """Tell whether there were rows with groups."""
-        return self._kept is not None
-
     def rows(self) -> ScoredRows:
         """Return the rows drawn, in the order in which their groups came first."""
         if self._kept is None:

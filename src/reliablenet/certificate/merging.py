@@ -9,7 +9,7 @@ a lost worker's partition had to be counted again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Generic, Protocol, Self, TypeVar
 
@@ -75,12 +75,12 @@ class Look(Generic[Counted]):
     seed : int
         For the draw of one row of each group.
     starts : dict from int to int
-        By the number of a partition, how many rows come before it.
+        By the number of a partition, how many rows come before it. Where that is not known, nothing is drawn.
     """
 
     blank: Counted
-    seed: int
-    starts: dict[int, int]
+    seed: int = 0
+    starts: dict[int, int] = field(default_factory=dict)
 
     def __call__(self, rows: Iterable[ScoredRows], number: int = 0) -> Part[Counted]:
         """Count the rows of one partition.
@@ -146,7 +146,7 @@ def count_all(
         drawn = _drawn(run, parts, counting, seed)
         counting = make(drawn.n)
         counting.count.unit = "group"
-        parts = [Look(counting, seed, {})([drawn])]
+        parts = [Look(counting)([drawn])]
         run = in_one(lambda: [drawn])
     sizes = [(part.number, part.n) for part in parts]
     if not any(part.n for part in parts):
@@ -155,7 +155,7 @@ def count_all(
     for part in parts[1:]:
         counting.merge(part.counts)
     while counting.look_again():
-        parts = _in_order(run(Look(counting.blank(), seed, {})))
+        parts = _in_order(run(Look(counting.blank())))
         _check_same(sizes, parts)
         for part in parts:
             counting.merge(part.counts)
@@ -184,7 +184,7 @@ def _drawn(
         sizes = [(part.number, part.n) for part in parts]
         parts = _in_order(run(Look(counting.blank(), seed, starts)))
         _check_same(sizes, parts)
-    whole = OneRowEach(seed)
+    whole = OneRowEach()  # the rows have their numbers already
     for part in parts:
         if part.draw is not None:
             whole.merge(part.draw)

@@ -164,7 +164,7 @@ def certify_dask(
         rho,
         fixed=fixed,
         selection=selection,
-        classes=names if isinstance(promise, Promise) else None,
+        classes=names,
         random_state=random_state,
     )
 

@@ -110,9 +110,9 @@ def rows_for_errors(errors: ArrayLike, alpha: float, rho: float = 0.05) -> Any:
 def certification_rows(n: int, alpha: float, rho: float = 0.05) -> int:
     """Return how many of n rows to certify on, if the others train.
 
-    A fold that affords k errors lets a rule spend k / rows of its budget alpha: two fifths of alpha
-    with 3 errors, three fifths with 10, four fifths with 50, six sevenths with 100, whatever alpha
-    is. Beyond 50 each further row buys little (docs/explanations/default.md compares). So the answer
+    A fold that affords k errors lets a rule spend k / rows of its budget alpha: of a small alpha about
+    two fifths with 3 errors, three fifths with 10, four fifths with 50 and 85 % with 100; of a larger
+    one more. Beyond 50 each further row buys little (docs/explanations/default.md compares). So the answer
     is as many as 50 errors need, but at least 20 and at most 40 % of the rows; up to 60 % where
     40 % afford no certificate at all. And never more than the errors that it affords need:
     the rows beyond would prove nothing, and can train.
@@ -245,20 +245,9 @@ def rows_needed(
     (90, 1800)
     """
     owner = "rows_needed"
-    groups = check_count("groups", groups, owner)
-    rho = check_fraction("rho", rho, owner) / groups
-    if shares is not None:
-        parts = numbers("shares", shares, owner)
-        if (
-            parts.ndim != 1
-            or np.any(parts <= 0.0)
-            or not math.isclose(parts.sum(), 1.0, abs_tol=1e-6)
-        ):
-            raise parameter_error("shares", owner, "be positive and have the sum 1", shares)
-        each = rows_needed(alpha, rho, expected_jcw, power)
-        return math.ceil(each / float(parts.min()) - 1e-9)
     alpha, rho = check_fraction("alpha", alpha, owner), check_fraction("rho", rho, owner)
     power = check_fraction("power", power, owner)
+    groups = check_count("groups", groups, owner)
     if not is_real(expected_jcw) or not 0.0 <= expected_jcw < alpha:
         raise parameter_error(
             "expected_jcw",
@@ -267,7 +256,11 @@ def rows_needed(
             expected_jcw,
             "No number of rows certifies a rule that does not keep its budget.",
         )
-    expected_jcw = float(expected_jcw)
+    each = _fewest_rows(alpha, rho / groups, float(expected_jcw), power)
+    return each if shares is None else math.ceil(each / _smallest_share(shares, owner) - 1e-9)
+
+
+def _fewest_rows(alpha: float, rho: float, expected_jcw: float, power: float) -> int:
     # While k errors are the most affordable, power only falls with n: the best n is the first. So
     # only those first sizes are candidates; they are searched in blocks that double.
     start, length = 0, 64
@@ -278,6 +271,14 @@ def rows_needed(
         if len(sufficient):
             return int(rows[sufficient[0]])
         start, length = start + length, 2 * length
+
+
+def _smallest_share(shares: ArrayLike, owner: str) -> float:
+    parts = numbers("shares", shares, owner)
+    whole = math.isclose(parts.sum(), 1.0, abs_tol=1e-6)
+    if parts.ndim != 1 or np.any(parts <= 0.0) or not whole:
+        raise parameter_error("shares", owner, "be positive and have the sum 1", shares)
+    return float(parts.min())
 
 
 def certifiable_jcw(n: int, alpha: float, rho: float = 0.05, power: float = 0.9) -> float:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reliablenet._checks import as_array, check_finite, is_real, parameter_error
+from reliablenet._checks import as_array, is_real, parameter_error
 from reliablenet.certificate.promise import Label, plain_label
-from reliablenet.certificate.scored import check_length, check_proba, top_entries
+from reliablenet.certificate.scored import check_length, check_proba, check_score, top_entries
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 ALL = "all"  # the key of a threshold that every row shares
@@ -151,12 +151,9 @@ class Rule:
             values, columns = top_entries(check_proba(proba, owner))
             answers = columns if self.classes is None else np.array(self.classes, object)[columns]
         if score is not None:
-            values = as_array(score, "score").astype(np.float64)
+            values = check_score(score, None if values is None else len(values), owner)
         if values is None:
             raise InvalidParameterError(f"{owner} needs `proba`, or `score`.")
-        check_finite("score", values, owner)
-        if proba is not None:
-            check_length("score", values, len(columns), owner)
         if predicted is not None:
             if proba is not None:
                 raise InvalidParameterError(

@@ -94,10 +94,11 @@ class ScoredRows:
         if truth.dtype.kind not in "iu":
             return Counter(truth.tolist())
         if len(truth) and truth.min() >= 0 and truth.max() <= len(truth):  # a tenth of sorting
-            counts = np.bincount(truth)
-            labels = np.flatnonzero(counts)
-            return Counter(dict(zip(labels.tolist(), counts[labels].tolist(), strict=True)))
-        labels, counts = np.unique(truth, return_counts=True)
+            every = np.bincount(truth)
+            labels = np.flatnonzero(every)
+            counts = every[labels]
+        else:
+            labels, counts = np.unique(truth, return_counts=True)
         return Counter(dict(zip(labels.tolist(), counts.tolist(), strict=True)))
 
 
@@ -202,13 +203,16 @@ def score_rows(
     if score is None and top_probability is not None:
         scores = top_probability
     else:
-        scores = _check_score(score, len(labels), owner)
+        scores = check_score(score, len(labels), owner)
     lowest = 0.0 if score is None else -np.inf
-    unknown = labels < 0 if classes is not None else np.zeros(0, bool)
-    strangers = unknown if unknown.any() else None
-    return ScoredRows(
-        scores, answers != labels, lowest, top_probability, labels, answers, strangers
-    )
+    unknown = None if classes is None else _unknown(labels)
+    return ScoredRows(scores, answers != labels, lowest, top_probability, labels, answers, unknown)
+
+
+def _unknown(places: NDArray[np.intp]) -> NDArray[np.bool_] | None:
+    """Return which rows are of a class that has no place; None if all have one."""
+    unknown = places < 0
+    return unknown if unknown.any() else None
 
 
 def _answered_rows(score: Any, correct: Any, others: dict[str, Any], owner: str) -> ScoredRows:
@@ -224,7 +228,7 @@ def _answered_rows(score: Any, correct: Any, others: dict[str, Any], owner: str)
             f"{owner} needs a `score` beside `correct`: how sure each answer is, larger for surer."
         )
     right = check_correct(correct, owner)
-    return ScoredRows(_check_score(score, len(right), owner), ~right, -np.inf)
+    return ScoredRows(check_score(score, len(right), owner), ~right, -np.inf)
 
 
 def check_correct(correct: Any, owner: str) -> NDArray[np.bool_]:
@@ -246,9 +250,7 @@ def check_correct(correct: Any, owner: str) -> NDArray[np.bool_]:
         raise InvalidDataError(
             f"`correct` of {owner} must be a non-empty vector; got shape {values.shape}."
         )
-    if values.dtype.kind == "b":
-        return values.astype(np.bool_)
-    if values.dtype.kind in "iuf":
+    if values.dtype.kind in "biuf":
         plain = (values == 0) | (values == 1)
     else:  # gaps of a nullable column, or texts
         plain = np.array([is_verdict(value) for value in values.tolist()])
@@ -290,9 +292,7 @@ def proba_rows(
     """
     top_probability, predicted = top_entries(proba)
     value, lowest = (top_probability, 0.0) if score is None else (score, -np.inf)
-    unknown = y < 0
-    strangers = unknown if unknown.any() else None
-    return ScoredRows(value, predicted != y, lowest, top_probability, y, predicted, strangers)
+    return ScoredRows(value, predicted != y, lowest, top_probability, y, predicted, _unknown(y))
 
 
 def check_proba(proba: Any, owner: str) -> NDArray[np.float64]:
@@ -333,10 +333,13 @@ def top_entries(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArra
     return table[np.arange(len(table)), column], column
 
 
-def _check_score(score: Any, n: int, owner: str) -> NDArray[np.float64]:
-    """Return scores as float64, one for each row, or say what is wrong."""
+def check_score(score: Any, n: int | None, owner: str) -> NDArray[np.float64]:
+    """Return scores as float64, one for each of n rows where their number is known, or say what is wrong."""
     scores = as_array(score, "score")
-    check_length("score", scores, n, owner)
+    if n is not None:
+        check_length("score", scores, n, owner)
+    elif scores.ndim != 1:
+        raise InvalidDataError(f"`score` of {owner} must be a vector; got shape {scores.shape}.")
     if scores.dtype.kind not in "biuf":
         raise InvalidDataError(f"`score` of {owner} must hold numbers; got {scores.dtype}.")
     scores = scores.astype(np.float64)

@@ -3,11 +3,10 @@
 from reliablenet.methods.base import SelectiveClassifier, SelectiveEstimator
 from reliablenet.methods.comparison import Comparison, Recommendation
 from reliablenet.methods.comparison_run import compare, default_methods
-from reliablenet.methods.decisions import Decisions
+from reliablenet.methods.decisions import Decisions, NumberDecisions
 from reliablenet.methods.deep_gamblers import DeepGamblersClassifier
 from reliablenet.methods.erm import ERMClassifier
 from reliablenet.methods.method_result import MethodResult
-from reliablenet.methods.numbers import NumberDecisions
 from reliablenet.methods.posthoc import (
     CertifiedThreshold,
     ConfidenceThreshold,

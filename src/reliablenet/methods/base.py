@@ -21,9 +21,10 @@ from sklearn.utils import check_random_state
 
 from reliablenet._checks import check_fraction, parameter_error
 from reliablenet.certificate import Certificate, Promise, RuleCertificate, jcw_threshold
+from reliablenet.methods.evidence import Evidence
 from reliablenet.methods.explaining import ExplainingMixin
 from reliablenet.methods.exporting import ExportingMixin
-from reliablenet.methods.held_out import Evidence, HeldOut, warn_of_verdict
+from reliablenet.methods.held_out import HeldOut, warn_of_verdict
 from reliablenet.methods.inputs import (
     FitFolds,
     check_labels,

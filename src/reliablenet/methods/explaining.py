@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from reliablenet._checks import as_array
-from reliablenet.methods.decisions import DecidingMixin
+from reliablenet.methods.deciding import DecidingMixin
 from reliablenet.methods.inputs import check_labels
 from reliablenet.methods.layers import find_encoder
 from reliablenet.methods.why_deferred import Explanations, find_gains

@@ -282,7 +282,7 @@ class NeuralEstimator(SelectiveEstimator):
             rows, size = (X.iloc, FRAME_ROWS) if frame else (X, ARRAY_ROWS)
             for start in range(0, len(X), size):
                 try:
-                    piece = self._encode(rows[start : start + size])
+                    piece = self._encode(rows[start : start + size] if len(X) > size else X)
                 except InvalidDataError:
                     self._encode(X)  # says the same of the row, counted from the first
                     raise

@@ -12,9 +12,10 @@ from reliablenet.certificate import jcw_threshold
 from reliablenet.errors import InvalidDataError
 from reliablenet.methods.architectures import NetworkFactory
 from reliablenet.methods.base import SelectiveEstimator
+from reliablenet.methods.decisions import NumberOutputs
 from reliablenet.methods.distribution import ValueBins
 from reliablenet.methods.neural import FoldOrStream, NeuralEstimator, as_fold
-from reliablenet.methods.numbers import NumberOutputs, Numbers, check_promise
+from reliablenet.methods.numbers import Numbers, check_promise
 from reliablenet.modelfile import stored_as
 from reliablenet.tables.folds import Fold
 from reliablenet.tables.tolerance import Tolerance

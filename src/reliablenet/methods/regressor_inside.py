@@ -18,8 +18,9 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from reliablenet._checks import as_array, check_finite, parameter_error
 from reliablenet.errors import InvalidDataError
 from reliablenet.methods.base import SelectiveEstimator
+from reliablenet.methods.decisions import NumberOutputs
 from reliablenet.methods.error_model import ErrorModel, normal_chance
-from reliablenet.methods.numbers import NumberOutputs, Numbers, check_promise
+from reliablenet.methods.numbers import Numbers, check_promise
 from reliablenet.methods.targets import LABELS, Target
 from reliablenet.methods.wrapping import WrappingClassifier, weight_arguments
 from reliablenet.tables.folds import Fold

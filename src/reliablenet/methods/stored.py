@@ -11,7 +11,7 @@ import numpy as np
 
 from reliablenet.certificate import Certificate, Promise, RuleCertificate
 from reliablenet.errors import InvalidDataError
-from reliablenet.methods.held_out import Evidence
+from reliablenet.methods.evidence import Evidence
 from reliablenet.methods.layers import layers
 from reliablenet.methods.ledger import asked_of, count_uses
 from reliablenet.methods.seen import SeenRows

@@ -16,7 +16,7 @@ from reliablenet.certificate.labels import LabelsSeen, class_indices, known_indi
 from reliablenet.certificate.scored import ScoredRows, top_entries
 from reliablenet.errors import FoldWarning, InvalidDataError
 from reliablenet.methods.decisions import Decisions, Outputs
-from reliablenet.methods.held_out import Evidence
+from reliablenet.methods.evidence import Evidence
 from reliablenet.methods.promised import check_classes
 from reliablenet.modelfile.manifest import labels_from_plain, labels_to_plain
 from reliablenet.tables.folds import Folds

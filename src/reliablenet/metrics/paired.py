@@ -173,7 +173,7 @@ def _cells(rule: ScoredRows) -> tuple[NDArray[np.intp], int]:
     score, wrong = rule.score[order], rule.wrong[order]
     starts = np.flatnonzero(np.r_[True, score[1:] != score[:-1]])
     sizes = np.diff(np.r_[starts, rule.n])
-    faulty = np.add.reduceat(wrong, starts, dtype=np.intp) > 0
+    faulty = np.logical_or.reduceat(wrong, starts)
     block: NDArray[np.intp] = np.repeat(np.cumsum(faulty) - faulty, sizes)
     cells = np.empty(rule.n, np.intp)
     cells[order] = 3 * block + np.where(wrong, 2, np.repeat(faulty, sizes))

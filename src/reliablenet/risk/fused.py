@@ -52,13 +52,15 @@ def cross_entropy_gradient(logits: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
     Parameters
     ----------
-    logits : Tensor of shape (n, K)
+    logits : Tensor of shape (n, K), or (n, members, K) of an ensemble
     y : integer Tensor of shape (n,)
 
     Returns
     -------
     loss : Tensor of shape ()
-    gradient : Tensor of shape (n, K)
+        Of an ensemble the mean over its members.
+    gradient : Tensor
+        Of the shape of ``logits``.
 
     Examples
     --------
@@ -68,6 +70,11 @@ def cross_entropy_gradient(logits: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     >>> round(loss.item(), 4), gradient
     (0.6931, tensor([[ 0.5000, -0.5000]]))
     """
+    if logits.ndim == 3:
+        loss, gradient = cross_entropy_gradient(
+            logits.flatten(0, 1), y.repeat_interleave(logits.shape[1])
+        )
+        return loss, gradient.view_as(logits)
     with torch.inference_mode():
         log_proba = torch.log_softmax(logits, 1)
         loss = torch.nn.functional.nll_loss(log_proba, y)

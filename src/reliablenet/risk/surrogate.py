@@ -36,7 +36,7 @@ def zeta(s: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Tensor:
 
     Returns
     -------
-    Tensor of the shape of ``s``, in (0, 1 + m1 tau]
+    Tensor of the shape of ``s``, between 0 and 1 + m1 tau; only rounding brings it to an end
 
     Examples
     --------
@@ -152,9 +152,10 @@ def bracket(g: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Bracket:
 
 
 def gap(g: Tensor, tau: float, m1: float = M1, m2: float = M2) -> Tensor:
-    """Return the bracket's width phi - (1 - psi); it exceeds m1 tau and tends to 0 with tau.
+    """Return the bracket's width phi - (1 - psi), which is never below m1 tau.
 
-    A tolerance below m1 tau can never be met: compare the gap less its floor m1 tau instead.
+    As tau falls it tends to the share of rows with g = 0 exactly, which is none as a rule. A tolerance
+    below m1 tau can never be met: compare the gap less its floor m1 tau instead.
 
     Parameters
     ----------

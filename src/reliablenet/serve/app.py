@@ -252,10 +252,10 @@ def _predictions(answer: Answer, name: str) -> dict[str, Any]:
                 name: value,
                 "confidence": confidence,
                 "accepted": accepted,
-                "id": logged.id,
-                "audit": logged.audit,
+                "id": number,
+                "audit": audit,
             }
-            for value, confidence, accepted, logged in rows
+            for value, confidence, accepted, (number, audit) in rows
         ]
     }
 

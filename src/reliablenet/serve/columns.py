@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 from array import array
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,7 @@ class Columns:
         )
         self._complete = complete - self.idle - set(allow_missing)
         self._needed = [name for name in self.names or [] if name not in self.idle]
+        self._take = _taker(self._needed)
         self._index = pd.Index(self.names or [], dtype=object)  # quicker than arrow's texts
         self._levels = (
             {
@@ -144,7 +146,7 @@ class Columns:
     def from_records(self, records: Any) -> Rows:
         """Read a list of objects, one a row."""
         self._check_named()
-        if not isinstance(records, list) or any(type(record) is not dict for record in records):
+        if not isinstance(records, list) or set(map(type, records)) - {dict}:
             raise unusable("`dataframe_records` must be a list of objects, one a row.")
         return self._from_dicts(records)
 
@@ -240,7 +242,8 @@ class Columns:
                 if not record.keys() <= known or len(record) < len(needed):
                     self._check_names(record, f"Row {place}")
         try:
-            columns = {name: [record[name] for record in records] for name in needed}
+            rows = map(self._take, records)
+            columns = dict(zip(needed, map(list, zip(*rows, strict=True)), strict=True))
         except KeyError:
             for place, record in enumerate(records):
                 self._check_names(record, f"Row {place}")
@@ -380,6 +383,13 @@ def _texts(values: list[Value]) -> Any:
     kept: Any = values
     texts = set(map(type, values)) <= {str, type(None)}
     return pd.array(kept, dtype="str") if texts else np.array(kept, object)
+
+
+def _taker(names: Sequence[str]) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
+    """Return what takes the values of these names from a record."""
+    if len(names) == 1:  # of one name `itemgetter` returns the value itself
+        return lambda record: (record[names[0]],)
+    return itemgetter(*names) if names else lambda record: ()
 
 
 def _is_list_of(values: Any, kind: type) -> bool:

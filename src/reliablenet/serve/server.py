@@ -28,6 +28,7 @@ from reliablenet.serve.watching import Watching
 from reliablenet.tables.columns import listed
 
 MOST_CONNECTIONS = 1_000
+SWITCH = 5e-4  # seconds for which a thread keeps the others from Python: they do little at a time
 logger = logging.getLogger("reliablenet.serve")
 Tell = Callable[[str], None]
 Stamp = tuple[int, int, int]  # when a file was written, which it is, and its size
@@ -141,6 +142,7 @@ def run(settings: Settings, tell: Tell | None = None) -> None:
     """
     with make_server(settings, tell or _tell_on_stderr) as server:
         _set_aside()
+        sys.setswitchinterval(SWITCH)
         server.run()
 
 
@@ -204,7 +206,7 @@ def _read(settings: Settings, log: DecisionLog) -> ServedModel:
     names, group = served.columns.names or [], settings.group
     if group and group not in names:
         raise InvalidDataError(
-            f"The group {group!r} is none of the model's columns: {listed(names)}."
+            f"The group {group!r} is not one of the model's columns: {listed(names)}."
         )
     return served
 

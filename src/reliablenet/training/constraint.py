@@ -220,7 +220,7 @@ class JCWConstraint(nn.Module):
 
         Parameters
         ----------
-        logits : Tensor of shape (n, K)
+        logits : Tensor of shape (n, K), or (n, members, K) of an ensemble
         y : integer Tensor of shape (n,)
         group : integer Tensor of shape (n,), optional
             As for `penalty`.
@@ -230,6 +230,10 @@ class JCWConstraint(nn.Module):
         StepGradient
             Its ``gradient`` is that of cross-entropy + penalty in the logits.
         """
+        if logits.ndim == 3:
+            leaf = logits.detach().clone().requires_grad_()
+            step = self.backward(leaf, y, group)
+            return step._replace(gradient=leaf.grad)  # type: ignore[arg-type]
         return self._evaluate(logits, y, group, loss_weight=1.0)[0]
 
     def _evaluate(
@@ -277,8 +281,7 @@ class JCWConstraint(nn.Module):
                 m2=self.m2,
                 group=group,
             )
-        except (RuntimeError, IndexError):
-            # the usual causes, too dear to look for beforehand
+        except (RuntimeError, IndexError):  # the usual causes, too dear to look for beforehand
             check_labels(y, logits.shape[-1])
             if self.budgets is not None and group is not None:
                 self.budgets.check_values(group)

@@ -38,13 +38,15 @@ def evaluate_logits(network: nn.Module, X: Tensor | Iterable[Tensor]) -> Tensor:
     Tensor of shape (n, K)
     """
     modes = [(module, module.training) for module in network.modules()]
-    network.eval()
+    train = any(training for _, training in modes)
+    if train:  # to look is cheaper than to set
+        network.eval()
     chunks = X.split(chunk_rows(X.ndim)) if isinstance(X, Tensor) else _regroup(X)
     try:
         with torch.no_grad():
             return _stack(_evaluate_each(network, chunks))
     finally:
-        for module, training in modes:  # one by one: some may be frozen in evaluation mode
+        for module, training in modes if train else ():  # some may be frozen in evaluation mode
             module.training = training
 
 

@@ -1,4 +1,4 @@
-"""Everything that torch does not promise to keep, or that we do in autograd's place, for speed.
+"""Everything that torch does not promise to keep, for speed.
 
 Each part says what it stands for in public torch and has its bits; the tests compare the two. Names
 that begin with an underscore belong to torch alone, so each is looked up once, here. Where a version of
@@ -10,27 +10,27 @@ torch lacks one, the public way takes its place:
   in a process imports ``torch._dynamo``, which takes seconds;
 * without ``_foreach_mul_`` or ``_foreach_lerp_`` `scale` and `blend` take the tensors one by one;
 * without ``aten.threshold_backward``, or where the hooks of a module or a weight cannot be seen,
-  `find_chain` finds no chain, and autograd does the work;
+  `chains.find_chain` finds no chain, and autograd does the work;
 * without the two questions of ``FAST_BFLOAT16`` a processor counts as one that is slow with bfloat16.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from reliablenet.training.networks import Network
-
 FUSED_ADAM: Any = getattr(torch, "_fused_adam_", None)
 ADD_TO_ALL: Any = getattr(torch, "_foreach_add_", None)
 NORM_OF_ALL: Any = getattr(torch, "_foreach_norm", None)
 SCALE_ALL: Any = getattr(torch, "_foreach_mul_", None)
 BLEND_ALL: Any = getattr(torch, "_foreach_lerp_", None)
-RELU_BACKWARD: Any = getattr(getattr(torch.ops.aten, "threshold_backward", None), "default", None)
+_RELU_BACKWARD: Any = getattr(torch.ops.aten, "threshold_backward", None)
+RELU_BACKWARD: Any = getattr(_RELU_BACKWARD, "default", None)
+RELU_BACKWARD_INTO: Any = getattr(_RELU_BACKWARD, "grad_input", None)  # a tensor that is there
 # Whether the processor multiplies matrices of bfloat16: in tiles, or in long registers.
 FAST_BFLOAT16: Any = [
     ask
@@ -50,94 +50,6 @@ HOOKS_OF_WEIGHTS = ("_backward_hooks", "_post_accumulate_grad_hooks")
 
 SURELY_WITHIN = 0.999  # a norm this far within the limit is scaled by 1, however it is rounded
 DENORMAL = 1e-40
-
-
-class DenseChain:
-    """Forward and backward pass of linear layers with ReLU between them, without a graph.
-
-    To record a graph and to walk it costs as much as all matrix products of a step of the paper's
-    tabular network. Here are the operations that autograd runs, in its order.
-
-    Parameters
-    ----------
-    layers : sequence of nn.Linear
-        From the inputs to the logits. Their ``grad`` becomes a buffer that `backward` overwrites.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from torch import nn
-    >>> from reliablenet.training.kernels import DenseChain
-    >>> layer = nn.Linear(2, 1)
-    >>> chain = DenseChain([layer])
-    >>> _ = chain.forward(torch.tensor([[3.0, 4.0]]))
-    >>> chain.backward(torch.tensor([[2.0]]))
-    >>> layer.weight.grad, layer.bias.grad
-    (tensor([[6., 8.]]), tensor([2.]))
-    """
-
-    def __init__(self, layers: Sequence[nn.Linear]) -> None:
-        self._weights = [layer.weight.detach() for layer in layers]
-        self._biases = [layer.bias.detach() for layer in layers]
-        for layer in layers:
-            layer.weight.grad = torch.zeros_like(layer.weight)
-            layer.bias.grad = torch.zeros_like(layer.bias)
-        self._gradients = [(layer.weight.grad, layer.bias.grad) for layer in layers]
-        self._inputs: list[Tensor] = []
-
-    def forward(self, X: Tensor) -> Tensor:
-        """Return the logits of a batch, and remember what went into each layer."""
-        with torch.inference_mode():
-            self._inputs = [X]
-            for weight, bias in zip(self._weights[:-1], self._biases[:-1], strict=True):
-                self._inputs.append(torch.addmm(bias, self._inputs[-1], weight.t()).relu_())
-            return torch.addmm(self._biases[-1], self._inputs[-1], self._weights[-1].t())
-
-    def backward(self, gradient: Tensor) -> None:
-        """Set the gradients of all weights, from that in the logits of the last `forward`."""
-        with torch.inference_mode():
-            for number in reversed(range(len(self._weights))):
-                inputs, (by_weight, by_bias) = self._inputs[number], self._gradients[number]
-                torch.mm(gradient.t(), inputs, out=by_weight)
-                torch.sum(gradient, 0, out=by_bias)
-                if number:
-                    gradient = RELU_BACKWARD(gradient.mm(self._weights[number]), inputs, 0)
-
-
-def find_chain(network: nn.Module) -> DenseChain | None:
-    """Return the chain that a network is, None if it is anything else or anyone watches its passes."""
-    modules = _flatten(network)
-    layers = [module for module in modules if type(module) is nn.Linear]
-    weights = [weight for layer in layers for weight in (layer.weight, layer.bias)]
-    plain = (
-        RELU_BACKWARD is not None
-        and [type(module) for module in modules]
-        == [nn.Linear, *(nn.ReLU, nn.Linear) * (len(layers) - 1)]
-        and len({id(weight) for weight in weights}) == len(weights)
-        and all(_is_plain(weight) for weight in weights)
-        and not any(_is_watched(module, HOOKS_OF_MODULES) for module in network.modules())
-    )
-    return DenseChain(layers) if plain else None
-
-
-def _flatten(module: nn.Module) -> list[nn.Module]:
-    """Return the modules that a batch passes through, one after the other."""
-    if type(module) in (Network, nn.Sequential):
-        return [leaf for child in module.children() for leaf in _flatten(child)]
-    return [module]
-
-
-def _is_plain(weight: Tensor | None) -> bool:
-    return (
-        weight is not None
-        and weight.requires_grad
-        and weight.device.type == "cpu"
-        and not _is_watched(weight, HOOKS_OF_WEIGHTS)
-    )
-
-
-def _is_watched(owner: nn.Module | Tensor, names: Sequence[str]) -> bool:
-    return any(getattr(owner, name, "unknown") for name in names)
 
 
 class ClippedAdam(torch.optim.Adam):

@@ -23,12 +23,13 @@ from reliablenet.risk.fused import StepGradient, cross_entropy_gradient
 from reliablenet.risk.surrogate import M1, M2, gap
 from reliablenet.training import checkpoint, ranks
 from reliablenet.training.batches import AnnotatedRows, Rows, augment_images, check_rows
+from reliablenet.training.chains import DenseChain, EnsembleChain, find_chain
 from reliablenet.training.constraint import JCWConstraint, NotFiniteError
 from reliablenet.training.descent import ClippedSGD, one_cycle
 from reliablenet.training.devices import has_fast_bfloat16, in_double
 from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.history import NAN, EpochRecord, History
-from reliablenet.training.kernels import DenseChain, find_chain, flushed_denormals
+from reliablenet.training.kernels import flushed_denormals
 from reliablenet.training.objective import EpochMeans, Objective, RunningMeans
 from reliablenet.training.optimisation import Optimisation, WeightAverage
 from reliablenet.training.schedule import BaseSchedule
@@ -285,7 +286,7 @@ class Run:
         return loss.detach()
 
     def through_chain(
-        self, chain: DenseChain, X: Tensor, y: Tensor, group: Tensor | None
+        self, chain: DenseChain | EnsembleChain, X: Tensor, y: Tensor, group: Tensor | None
     ) -> Tensor | StepGradient:
         """Do the same for a network that needs no graph, to the same bits."""
         logits = chain.forward(X)

@@ -272,11 +272,18 @@ class BatchEnsemble(nn.Module):
         return logits if self.training else average_members(logits)
 
     def _drop(self, hidden: Tensor) -> Tensor:
-        """Leave units out in training, for a row the same in all members: chance is dear on a CPU."""
+        kept = self.draw_kept(hidden)
+        return hidden if kept is None else hidden * kept
+
+    def draw_kept(self, hidden: Tensor) -> Tensor | None:
+        """Draw factors of shape (n, width) for hidden units, 0 where one is left out; None if all stay.
+
+        For a row they are the same in all members: chance is dear on a CPU.
+        """
         if not self.training or self.dropout == 0.0:
-            return hidden
+            return None
         kept = torch.empty_like(hidden[0]).bernoulli_(1.0 - self.dropout)
-        return hidden * kept.div_(1.0 - self.dropout)
+        return kept.div_(1.0 - self.dropout)
 
 
 class PiecewiseLayer(nn.Module):

@@ -189,7 +189,7 @@ class DecisionLog:
                 self._new_run()  # a commit may have failed after it took effect
                 raise
             self._count += size
-        return list(map(Logged, ids, audit))
+        return list(map(Logged._make, zip(ids, audit, strict=True)))
 
     def record(self, reported: Sequence[Outcome]) -> list[Status]:
         """Write outcomes in one transaction; return what became of each, in their order.
