@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import sys
@@ -13,21 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from dask_cluster import start_cluster
 from reliablenet._dask import connected, is_dask, map_cluster
 from reliablenet.cli.cluster import check_visible
 from reliablenet.errors import ClusterError, ClusterWarning, MissingExtraError
 
-distributed = pytest.importorskip("distributed")
+pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
-
-
-def start_cluster(workers: int) -> object:
-    return distributed.LocalCluster(
-        n_workers=workers,
-        threads_per_worker=1,
-        dashboard_address="127.0.0.1:0",
-        silence_logs=logging.CRITICAL,
-    )
 
 
 @pytest.fixture(scope="module")

@@ -54,7 +54,7 @@ def __getattr__(name: str) -> object:
     for room, names in _MOVED.items():
         if name in names:
             warn_user(
-                f"reliablenet.{name} is now reliablenet.{room}.{name}; the short name goes in 0.3.",
+                f"reliablenet.{name} is now reliablenet.{room}.{name}; the short name will be removed in 0.3.",
                 DeprecationWarning,
             )
             return getattr(import_module(f"{__name__}.{room}"), name)

@@ -33,7 +33,8 @@ def renamed_parameter(old: str, new: str) -> Callable[[Callable[P, R]], Callable
         def call(*args: Any, **kwargs: Any) -> R:
             if old in kwargs:
                 warn_user(
-                    f"`{old}` is now called `{new}`; the old name goes in 0.3.", DeprecationWarning
+                    f"`{old}` is now called `{new}`; the old name will be removed in 0.3.",
+                    DeprecationWarning,
                 )
                 if new in kwargs:
                     raise TypeError(f"got both `{old}` and `{new}`, which mean the same")
@@ -59,7 +60,10 @@ def renamed_method(old: str, new: str) -> Callable[[Any], Any]:
     """Return a method for a class body that stands for another under its old name."""
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        warn_user(f"`{old}` is now called `{new}`; the old name goes in 0.3.", DeprecationWarning)
+        warn_user(
+            f"`{old}` is now called `{new}`; the old name will be removed in 0.3.",
+            DeprecationWarning,
+        )
         return getattr(self, new)(*args, **kwargs)
 
     call.__name__ = old

@@ -12,7 +12,7 @@ def __getattr__(name: str) -> object:
         module = import_module(f"reliablenet.{room}")
         if name in module.__all__:
             warn_user(
-                f"reliablenet.data.{name} is now reliablenet.{room}.{name}; the old name goes in 0.3.",
+                f"reliablenet.data.{name} is now reliablenet.{room}.{name}; the old name will be removed in 0.3.",
                 DeprecationWarning,
             )
             return getattr(module, name)

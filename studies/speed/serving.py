@@ -21,7 +21,7 @@ import reliablenet as rn
 from studies.runner import Block, Record, Study
 from studies.speed.http_client import load, processor_seconds, resident, send, server
 
-ROUNDS, SECONDS = 3, 3.0
+ROUNDS, SECONDS = 15, 1.0
 BATCH_ROUNDS, BATCH_SECONDS = 15, 1.0
 BATCH = 1_000
 CLIENTS = 64
@@ -83,23 +83,35 @@ def single_rows(clients: int) -> Record:
                     if place:  # the first round warms up
                         found[kind].append(measured)
             sums = counts(ours)
-    best = {kind: max(rounds, key=lambda r: r["rate"]) for kind, rounds in found.items()}
     decided = sum(value for key, value in sums.items() if "decisions_total" in key)
+    middle = {
+        f"{kind}_{key}": round(float(np.median([one[key] for one in rounds])), 2)
+        for kind, rounds in found.items()
+        for key in ("rate", "p50_ms", "p99_ms", "processor_ms")
+    }
     return {
-        **{
-            f"{kind}_{key}": round(value, 2)
-            for kind, one in best.items()
-            for key, value in one.items()
-            if key != "requests"
-        },
-        "ratio_to_padded": round(best["ours"]["rate"] / best["padded"]["rate"], 3),
-        "ratio_to_plain": round(best["ours"]["rate"] / best["plain"]["rate"], 3),
+        **middle,
+        **_ratios(found, "padded"),
+        **_ratios(found, "plain"),
         "rows_a_pass": round(decided / sums["reliablenet_batches_total"], 2),
         "log_share_of_work": round(
             sums["reliablenet_log_seconds_total"]
             / (sums["reliablenet_log_seconds_total"] + sums["reliablenet_model_seconds_total"]),
             3,
         ),
+        "load_of_machine": round(os.getloadavg()[0], 1),
+    }
+
+
+def _ratios(found: dict[str, list[dict[str, float]]], bare: str) -> Record:
+    """Return our rate over that of a bare route in the same round, and the same by the processor's time."""
+    pairs = list(zip(found["ours"], found[bare], strict=True))
+    rates = [ours["rate"] / other["rate"] for ours, other in pairs]
+    work = [other["processor_ms"] / ours["processor_ms"] for ours, other in pairs]
+    return {
+        f"ratio_to_{bare}": round(float(np.median(rates)), 3),
+        f"least_and_most_to_{bare}": [round(min(rates), 3), round(max(rates), 3)],
+        f"ratio_to_{bare}_by_processor": round(float(np.median(work)), 3),
     }
 
 

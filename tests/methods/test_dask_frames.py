@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import sys
@@ -19,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import reliablenet as rn
+from dask_cluster import start_cluster
 from reliablenet.errors import (
     FoldWarning,
     InvalidDataError,
@@ -63,12 +63,7 @@ def in_parts(frame: pd.DataFrame, ends: list[int] = ENDS):
 def cluster() -> Iterator[object]:
     """Two processes on this machine, and a client that Dask finds by itself."""
     with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            dashboard_address="127.0.0.1:0",
-            silence_logs=logging.CRITICAL,
-        ) as local,
+        start_cluster(2) as local,
         distributed.Client(local) as client,
     ):
         yield client

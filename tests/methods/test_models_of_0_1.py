@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from models_on_file import HERE, NETWORK_TOLERANCE, TOLERANCE, check_decisions, read as on_file
 from typer.testing import CliRunner
 
 import reliablenet as rn
@@ -20,28 +20,19 @@ from reliablenet.cli.app import app
 from reliablenet.datasets import SyntheticBand
 from reliablenet.report import model_page
 
-FOLDER = Path(__file__).parent / "models_of_0_1"
+FOLDER = HERE / "models_of_0_1"
 NAMES = ["network", "threshold", "temperature", "groups", "refused"]
 every_file = pytest.mark.parametrize("name", NAMES)
 
 
 def read(name: str) -> tuple[Any, dict[str, Any], Any]:
-    """Return the model, what was told of it, and the rows it was told of."""
-    told = json.loads((FOLDER / f"{name}.json").read_text())
-    rows = told["rows"]
-    rows = pd.DataFrame(rows) if isinstance(rows, dict) else np.array(rows)
-    return rn.load(FOLDER / f"{name}.rnet"), told, rows
+    return on_file(FOLDER, name)
 
 
 @every_file
 def test_it_decides_as_it_did(name) -> None:
     model, told, rows = read(name)
-    decided = model.decide(rows)
-    assert decided.label.tolist() == told["label"]
-    assert decided.accepted.tolist() == told["accepted"]
-    # sums of products differ in their last bits from processor to processor
-    tolerance = 1e-6 if name == "network" else 1e-12
-    np.testing.assert_allclose(decided.confidence, told["confidence"], rtol=tolerance)
+    check_decisions(model.decide(rows), told, NETWORK_TOLERANCE if name == "network" else TOLERANCE)
 
 
 @every_file

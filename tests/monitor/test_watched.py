@@ -108,7 +108,7 @@ def test_without_an_audit_nothing_is_known(log):
 
 
 def test_an_empty_log(log):
-    with pytest.raises(DecisionLogError, match="nothing was decided yet"):
+    with pytest.raises(DecisionLogError, match="nothing has been decided yet"):
         watch(log)
 
 

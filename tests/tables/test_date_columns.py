@@ -91,5 +91,5 @@ def test_what_is_stored_is_checked_when_it_comes_back() -> None:
         {"ranges": [[2.0, 1.0], *plain["ranges"][1:]]},
         {"ranges": plain["ranges"][1:]},
     ):
-        with pytest.raises(InvalidDataError, match="does not fit together"):
+        with pytest.raises(InvalidDataError, match="about date columns contradicts itself"):
             DateColumns.from_dict(plain | broken)

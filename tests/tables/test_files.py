@@ -240,7 +240,7 @@ def test_files_that_name_their_columns_are_not_read_without_names(write, tmp_pat
         if path.suffix == ".parquet":
             PLAIN.to_parquet(path)
         for read in (read_table, column_names):
-            with pytest.raises(InvalidDataError, match="has names for its columns"):
+            with pytest.raises(InvalidDataError, match="names its columns"):
                 read(TableFile(path, header=False))
 
 

@@ -99,5 +99,5 @@ def test_a_folder_without_files_or_rows_is_refused(tmp_path) -> None:
     TABLE.iloc[:0].to_parquet(tmp_path / "none.parquet")
     with pytest.raises(InvalidDataError, match="no rows"):
         read_table(tmp_path)
-    with pytest.raises(InvalidDataError, match="has names for its columns"):
+    with pytest.raises(InvalidDataError, match="names its columns"):
         column_names(TableFile(tmp_path, header=False))

@@ -93,8 +93,8 @@ def serving() -> str:
             f"single rows, {one['clients']} at once",
             f"{one['ratio_to_padded']:.2f} of a bare route with the same padded pass of the network, "
             f"{one['ratio_to_plain']:.2f} of one with a plain pass; by the processor's time "
-            f"{one['padded_processor_ms'] / one['ours_processor_ms']:.2f} and "
-            f"{one['plain_processor_ms'] / one['ours_processor_ms']:.2f}",
+            f"{one['ratio_to_padded_by_processor']:.2f} and "
+            f"{one['ratio_to_plain_by_processor']:.2f}",
             f"{one['ours_p50_ms']:,.0f} ms, {one['ours_p99_ms']:,.0f} ms",
             f"{one['log_share_of_work']:.0%}",
         ]
@@ -107,7 +107,7 @@ def serving() -> str:
     rows.insert(1, ["the bare route itself, 1 at once", bare, "", ""])
     rows += [
         [
-            f"{one['what']}, {one['model']}",
+            f"{one['what']}, {one['model']}, {one['threads']} thread{'s' * (one['threads'] > 1)}",
             f"{one['ratio_to_decide']:.2f} of `decide` in Python, at "
             f"{one['processor_time_of_decide']:.2f} times its processor time",
             "",
@@ -145,8 +145,22 @@ def graphs() -> str:
     return record_table(columns, records, ("table",))
 
 
+def graph_speed() -> str:
+    """Return how long graphs take beside `decide`."""
+    columns = {
+        "table": lambda r: str(r["dataset"]),
+        "rows": lambda r: f"{r['rows']:,}",
+        "`decide`": lambda r: f"{r['decide_seconds']:,.1f} s",
+        "graph": lambda r: f"{r['graph_seconds']:,.1f} s",
+        "ratio": lambda r: f"{r['ratio']:.2f}",
+    }
+    records = [one for one in read_records("speed", "graphs") if one["what"] == "speed"]
+    return record_table(columns, records, ("table",))
+
+
 PARTS = {
     "graphs": graphs,
+    "graph_speed": graph_speed,
     "profile_cost": profile_cost,
     "serving": serving,
     "certified_file": certified_file,

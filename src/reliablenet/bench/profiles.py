@@ -298,7 +298,7 @@ def load_profile(name: str) -> Profile:
     if any("boosting" in changes for changes in (changed or {}).values()):
         warn_user(
             f'In the profile {path}, write kind = "table" for boosting = true and kind = "images" for '
-            "boosting = false; the old name goes in 0.3.",
+            "boosting = false; the old name will be removed in 0.3.",
             FutureWarning,
         )
     return Profile(

@@ -139,7 +139,7 @@ def decide_folder(
     others = sorted(path.name for path in out.iterdir() if not path.name.startswith("."))
     if strangers := [name for name in others if name not in names]:
         raise InvalidDataError(
-            f"{out} holds what is no part of these decisions: {listed(strangers)}. Name an empty folder, or "
+            f"{out} holds more than these decisions: {listed(strangers)}. Name an empty folder, or "
             "one that does not exist."
         )
     target = out.resolve()

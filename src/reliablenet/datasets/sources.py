@@ -198,7 +198,7 @@ def _search(folder: Path, file: SourceFile, *, strict: bool = True) -> Path | No
     if wrong and strict:
         raise DataFileError(
             f"{file.path} is not what its publisher offers: {'; '.join(wrong)}; expected "
-            f"{file.sha256}. Replace it with the file from {_source(file)}, or take it away."
+            f"{file.sha256}. Replace it with the file from {_source(file)}, or delete it."
         )
     return None
 

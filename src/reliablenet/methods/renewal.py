@@ -91,7 +91,7 @@ def refuse_own_rule(model: Any) -> None:
     """Raise if the model's rule is none that a certificate sets."""
     if model._acts_uncertified:
         raise InvalidParameterError(
-            f"{type(model).__name__} has a rule of its own, which no certificate sets; fit it again on fresh "
+            f"{type(model).__name__} has a rule of its own that a certificate does not change; fit it again on fresh "
             "rows, or put CertifiedThreshold around its classifier."
         )
 
@@ -128,7 +128,7 @@ class RenewalState:
         refuse_own_rule(model)
         if model.promise is not None or not hasattr(model, "classes_"):
             raise InvalidParameterError(
-                "A sequential renewal knows classifiers with a promise about all rows; this model is another. "
+                "A sequential renewal works for classifiers whose promise is about all rows, and this model is not one. "
                 "Renew it by a fixed plan, without a state."
             )
         grid = threshold_grid(model.evidence_.score)

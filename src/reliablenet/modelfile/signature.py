@@ -109,7 +109,7 @@ def check_signature(members: dict[str, bytes], keys: Any, path: Any) -> str:
     mark, signature = _read_signature(members[SIGNATURE], path)
     if mark not in trusted:
         raise ModelFileError(
-            f"{path} is signed with the key {mark[:SHOWN]}, which is none of the trusted ones: "
+            f"{path} is signed with the key {mark[:SHOWN]}, which is not one of the trusted keys: "
             f"{', '.join(other[:SHOWN] for other in sorted(trusted))}."
         )
     from cryptography.exceptions import InvalidSignature

@@ -147,7 +147,9 @@ def watch(
     """
     rules = log.rules()
     if not rules:
-        raise DecisionLogError(f"The decision log {log.name} is empty: nothing was decided yet.")
+        raise DecisionLogError(
+            f"The decision log {log.name} is empty: nothing has been decided yet."
+        )
     force = rules[-1]
     found = Watched(log.name, rules, read_certificate(force.document))
     found.source = _source(force, level, before)

@@ -206,7 +206,7 @@ def _read(settings: Settings, log: DecisionLog) -> ServedModel:
     names, group = served.columns.names or [], settings.group
     if group and group not in names:
         raise InvalidDataError(
-            f"The group {group!r} is none of the model's columns: {listed(names)}."
+            f"The group {group!r} is not one of the model's columns: {listed(names)}."
         )
     return served
 

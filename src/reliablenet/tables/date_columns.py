@@ -71,7 +71,7 @@ class DateColumns:
             and all(self._is_part(part) for part in self.parts)
         )
         if not sound:
-            raise InvalidDataError("What is stored of columns of dates does not fit together.")
+            raise InvalidDataError("What is stored about date columns contradicts itself.")
 
     def _is_part(self, part: Any) -> bool:
         plain = len(part) == 2 and part[1] in PARTS

@@ -161,7 +161,7 @@ def _check_header(file: TableFile) -> None:
     """Refuse to read a file without its names if its format gives every column one."""
     if not file.header:
         raise InvalidDataError(
-            f"{file.name} has names for its columns, as every file of its kind: use these."
+            f"{file.name} names its columns, as every file of its kind does. Read it with its header."
         )
 
 

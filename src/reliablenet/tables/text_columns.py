@@ -48,7 +48,12 @@ class TextColumns:
     @property
     def width(self) -> int:
         """How many numbers all columns give together."""
-        return sum(reader.width for reader in self.readers) + sum(self.gaps)
+        return sum(self.widths)
+
+    @property
+    def widths(self) -> list[int]:
+        """How many numbers each column gives, with its mark."""
+        return [reader.width + gap for reader, gap in zip(self.readers, self.gaps, strict=True)]
 
     @property
     def embedded(self) -> bool:
@@ -120,7 +125,7 @@ class TextColumns:
             and set(stored["kinds"]) <= set(KINDS)
         )
         if not sound:
-            raise InvalidDataError("What is stored of columns of text does not fit together.")
+            raise InvalidDataError("What is stored about text columns contradicts itself.")
         readers = [
             KINDS[kind].from_arrays(part, embedding)
             for kind, part in zip(stored["kinds"], parts, strict=True)

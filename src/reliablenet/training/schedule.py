@@ -173,7 +173,10 @@ class Schedule(BaseSchedule):
         if patience is None:
             return super().__new__(cls)
         new = "reliablenet.training.AdaptiveSchedule(patience=...)"
-        warn_user(f"Schedule(patience=...) is now {new}; it goes in 0.3.", DeprecationWarning)
+        warn_user(
+            f"Schedule(patience=...) is now {new}; `patience` will be removed in 0.3.",
+            DeprecationWarning,
+        )
         return AdaptiveSchedule(**vars(cls(*settings, **named)), patience=patience)
 
     @classmethod
