@@ -74,7 +74,7 @@ def fits(name: str, table: Callable[[int], Table], n: int) -> Iterator[Figure]:
     """Compare fits with one of boosting."""
     X, y = table(n)
     boosting = make_pipeline(TabularEncoder(), HistGradientBoostingClassifier(random_state=0))
-    models = {OURS: {}, "its network alone": {"members": ("network",)}}
+    models: dict[str, dict[str, Any]] = {OURS: {}, "its network alone": {"members": ("network",)}}
     ours = [
         rn.ReliableClassifier(random_state=0, verbose=False, **kind) for kind in models.values()
     ]

@@ -8,6 +8,7 @@ tells whether a network is one of the two; the tests compare results with autogr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -103,6 +104,7 @@ class EnsembleChain:
     def __init__(self, pieces: PiecewiseLayer | None, ensemble: BatchEnsemble) -> None:
         self._pieces = pieces
         self._ensemble = ensemble
+        self._shared: list[Any] = list(ensemble.shared)
         for weight in ensemble.parameters():
             weight.grad = torch.zeros_like(weight)
         self._buffers: dict[int, list[Tensor]] = {}  # by number of rows
@@ -118,12 +120,12 @@ class EnsembleChain:
         net = self._ensemble
         with torch.inference_mode():
             self._inputs = X if self._pieces is None else self._pieces(X)
-            self._first = self._inputs.mm(net.shared[0].weight.t())
+            self._first = self._inputs.mm(self._shared[0].weight.t())
             self._hidden, self._kept, self._own = [], [], []
             buffers = self._find_buffers(len(X))
             self._rectify(torch.addcmul(net.bias[0], self._first, net.after[0], out=buffers[0]))
-            for layer in range(1, len(net.shared)):
-                half = net.before[layer - 1].mT * net.shared[layer].weight.T
+            for layer in range(1, len(self._shared)):
+                half = net.before[layer - 1].mT * self._shared[layer].weight.T
                 own = half * net.after[layer]
                 self._own.append((half, own))
                 summed = torch.baddbmm(net.bias[layer], self._hidden[-1], own, out=buffers[layer])
@@ -136,8 +138,7 @@ class EnsembleChain:
         if n not in self._buffers:
             members, width, _ = self._ensemble.head.shape
             self._buffers[n] = [
-                self._first.new_empty(members, n, width)
-                for _ in range(len(self._ensemble.shared) + 1)
+                self._first.new_empty(members, n, width) for _ in range(len(self._shared) + 1)
             ]
         return self._buffers[n]
 
@@ -169,7 +170,7 @@ class EnsembleChain:
             products = torch.mul(flow, self._first, out=hidden[0])
             torch.sum(products, 1, keepdim=True, out=net.after[0].grad)
             by_first = torch.mul(flow, net.after[0], out=hidden[0]).sum(0)
-            torch.mm(by_first.t(), self._inputs, out=net.shared[0].weight.grad)
+            torch.mm(by_first.t(), self._inputs, out=self._shared[0].weight.grad)
 
     def _through_members(self, flow: Tensor, layer: int) -> Tensor:
         """Set the gradients of the weights of a layer, and return that in the units before it."""
@@ -178,7 +179,7 @@ class EnsembleChain:
         by_own = torch.bmm(self._hidden[below].mT, flow)
         torch.sum(by_own * half, 1, keepdim=True, out=net.after[layer].grad)
         by_half = by_own * net.after[layer]
-        weight = net.shared[layer].weight
+        weight = self._shared[layer].weight
         torch.sum(by_half * weight.T, 2, keepdim=True, out=net.before[below].grad.mT)
         torch.sum(by_half * net.before[below].mT, 0, out=weight.grad.T)
         return torch.bmm(flow, own.mT, out=self._hidden[layer])
@@ -190,6 +191,7 @@ def find_chain(network: nn.Module) -> DenseChain | EnsembleChain | None:
     kinds = [type(module) for module in modules]
     alternating = [nn.Linear, *(nn.ReLU, nn.Linear) * (len(kinds) // 2)]
     last = modules[-1] if modules else None
+    layers: list[Any]
     if kinds == alternating:
         layers = [module for module in modules if isinstance(module, nn.Linear)]
         weights = [weight for layer in layers for weight in (layer.weight, layer.bias)]
@@ -208,7 +210,8 @@ def find_chain(network: nn.Module) -> DenseChain | EnsembleChain | None:
     if not plain:
         return None
     if isinstance(last, BatchEnsemble):
-        return EnsembleChain(modules[0] if len(modules) > 1 else None, last)
+        pieces: Any = modules[0] if len(modules) > 1 else None
+        return EnsembleChain(pieces, last)
     return DenseChain(layers)
 
 
