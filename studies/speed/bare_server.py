@@ -7,7 +7,6 @@ A third tells how often `decide` runs in a process like this one, without any HT
 
 from __future__ import annotations
 
-import os
 import socket
 import sys
 import time
@@ -55,7 +54,7 @@ def make_app(model: Any) -> FastAPI:
 
 def main() -> None:
     """Serve on a free port of loopback."""
-    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+    torch.set_num_threads(1)
     model = rn.load(sys.argv[1])
     with socket.create_server(("127.0.0.1", 0)) as listening:
         # asyncio sets it on sockets of its own alone; without, every answer waits 40 ms for the client

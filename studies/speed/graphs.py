@@ -1,7 +1,8 @@
-"""Does a graph of ONNX decide as its model does on the tables of the paper, and how long does it take?
+"""Does a graph of ONNX decide as its model does on the tables of the paper and on requests in words, and how long does it take?
 
 Models are fitted on the paper's folds with the trees beside the network, on at most `TRAINING_ROWS` rows: a graph is as large
-then as with more. Times are of one thread and of the processor, which other work on the machine does not lengthen.
+then as with more. That of Banking77 is the model of the study `banking77`. Times are of one thread and of the processor, which
+other work on the machine does not lengthen.
 """
 
 from __future__ import annotations
@@ -20,15 +21,19 @@ import torch
 import reliablenet as rn
 from reliablenet.datasets import load_dataset
 from reliablenet.export.onnx.trial import AT_ONCE, feeds, open_graph, run
+from studies.default import banking77
 from studies.default.fitting import ALPHAS, quietly
 from studies.runner import Block, Study
 
 TRAINING_ROWS = 5000
-TIMED = ("adult", 1_000_000)
+TEXTS = "banking77"
+TIMED = {"adult": 1_000_000, TEXTS: 100_000}
 
 
 def fitted(name: str) -> tuple[Any, Any]:
     """Return a model with its trees, and the certification rows."""
+    if name == TEXTS:
+        return fitted_on_texts()
     folds = load_dataset(name, 0).folds
     train, held = folds.train, folds.certification
     few = np.random.default_rng(0).permutation(len(train))[:TRAINING_ROWS]
@@ -37,6 +42,15 @@ def fitted(name: str) -> tuple[Any, Any]:
     with quietly():
         ours.fit(rows, train.y[few], selection=folds.selection, certification=held)
     return ours, held.X
+
+
+def fitted_on_texts() -> tuple[Any, Any]:
+    """Return a model of requests in words, and the certification rows."""
+    table = banking77.requests()
+    order = np.random.RandomState(0).permutation(len(table))
+    held, train = np.split(order, [banking77.CERTIFICATION])
+    model = banking77.fitted("TF-IDF", 0, table.iloc[train], table.iloc[held])
+    return model, table[["text"]].iloc[held]
 
 
 def graph_of(model: Any) -> tuple[Any, int]:
@@ -97,14 +111,16 @@ def speed(name: str, rows: int) -> dict[str, Any]:
 
 
 def blocks() -> list[Block]:
-    """Return the tables, then the million rows."""
-    name, rows = TIMED
+    """Return the tables, then many rows of two of them."""
     return [
         *(
             Block.once({"what": "equality", "dataset": name}, partial(equality, name))
-            for name in ALPHAS
+            for name in (*ALPHAS, TEXTS)
         ),
-        Block.once({"what": "speed", "dataset": name, "rows": rows}, partial(speed, name, rows)),
+        *(
+            Block.once({"what": "speed", "dataset": name, "rows": rows}, partial(speed, name, rows))
+            for name, rows in TIMED.items()
+        ),
     ]
 
 

@@ -18,6 +18,7 @@ import orjson
 # Freed memory is kept: by the accident of its heap a program gave back what every pass of the network needs,
 # or did not, and the bare route took twice the time in one run of two.
 ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
     "MALLOC_MMAP_THRESHOLD_": str(2**25),
     "MALLOC_TRIM_THRESHOLD_": str(2**28),
     "MALLOC_TOP_PAD_": str(2**24),
@@ -102,22 +103,14 @@ def send(url: str, path: str, body: Any, clients: int, count: int) -> None:
 
 
 @contextmanager
-def server(*arguments: str, threads: int = 1) -> Iterator[tuple[str, int]]:
-    """Start a program that says where it serves; yield its address and its process id.
-
-    Parameters
-    ----------
-    *arguments : str
-        As ``python -m`` takes them.
-    threads : int
-        Of torch.
-    """
+def server(*arguments: str) -> Iterator[tuple[str, int]]:
+    """Start a program that says where it serves; yield its address and its process id."""
     process = subprocess.Popen(  # noqa: S603
         [sys.executable, "-m", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env={**os.environ, **ENVIRONMENT, "OMP_NUM_THREADS": str(threads)},
+        env={**os.environ, **ENVIRONMENT},
     )
     try:
         assert process.stdout is not None

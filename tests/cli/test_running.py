@@ -222,3 +222,26 @@ def test_a_column_that_gives_the_target_away_comes_with_the_option_that_leaves_i
     with notes_on_stderr():
         warnings.warn(LeakWarning("Column 'paid' gives the target away.", "paid"), stacklevel=1)
     assert capsys.readouterr().err == ("note: Column 'paid' gives the target away. (--drop paid)\n")
+
+
+@pytest.mark.parametrize("option", ["--keep", "--out"])
+def test_an_option_that_takes_one_value_is_refused_twice(call, option) -> None:
+    done = call("predict", "m.rnet", "new.csv", "--out", "d.csv", "--keep", "id", option, "note")
+    assert done.exit_code == 2
+    assert f"'{option}': given 2 times" in " ".join(done.output.replace("│", " ").split())
+
+
+def test_an_option_that_collects_is_taken_twice(call) -> None:
+    done = call(
+        "train",
+        "none.csv",
+        "--target",
+        "y",
+        "--out",
+        "m.rnet",
+        "--budget",
+        "a=1",
+        "--budget",
+        "b=1",
+    )
+    assert "given 2 times" not in done.output

@@ -260,6 +260,7 @@ def test_classes_that_are_not_there_are_refused_before_training(promise: Promise
         rn.CertifiedThreshold(Untrained(), promise=promise).fit(TABLE[NUMBERS], LABELS)
 
 
+@pytest.mark.filterwarnings("ignore::reliablenet.errors.ReuseWarning")  # two rules are compared
 def test_selection_rows_that_nothing_else_uses_teach_scales_where_they_pay() -> None:
     """Around a fitted classifier, and one of scikit-learn's, which choose nothing on such rows."""
     random = np.random.default_rng(0)

@@ -109,8 +109,8 @@ def one_of_two_killed(model: Path, folder: Path, number: int) -> Iterator[Told]:
 
 Case = Callable[[Path, Path, int], AbstractContextManager[Told]]
 CASES: dict[str, tuple[Case, str]] = {
-    "kill -9": (killed, no_signals),
-    "SIGTERM": (stopped, no_signals),
+    "kill -9 under load": (killed, no_signals),
+    "SIGTERM under load": (stopped, no_signals),
     "kill -9 on a full disk": (killed_on_a_full_disk, no_disk),
     "PostgreSQL crashes and comes back": (database_restarted, why_not()),
     "kill -9 of one of two servers on one PostgreSQL": (one_of_two_killed, why_not()),

@@ -103,6 +103,20 @@ def test_label_ten_rows_and_see_the_bound_move_and_an_alarm(watched, opened):
     assert "reliablenet_alarm" in text
 
 
+def test_what_is_said_holds_for_the_rule_in_force(watched):
+    """After a renewal decisions of the rule before may still wait; the page lists those in force."""
+    told = watched.decide(make_rows(40, seed=0)[0])
+    assert any(row["accepted"] and row["audit"] for row in told)
+    log = watched.running.state.log
+    before = log.rules()[-1]
+    log.put_in_force(before.name, "1" * 64, before.document, before.scores)
+    page = " ".join(watched.get("/").text.split())
+    assert "every decision that the coin picked has its outcome" not in page
+    assert "Nothing of the rule in force waits for an audit" in page
+    assert "a false alarm ever comes with a probability of at most 5 %" in page
+    assert "of all rows, acted on wrongly; the budget is 10 %" in page
+
+
 def test_an_outcome_that_is_not_taken_is_said(watched, opened):
     row = next(row for row in watched.decide(make_rows(40, seed=0)[0]) if row["accepted"])
     page = opened(watched.url + "/")

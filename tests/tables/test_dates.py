@@ -10,7 +10,14 @@ import pandas as pd
 import pytest
 
 from reliablenet.errors import ColumnWarning
-from reliablenet.tables.dates import PARTS, day_comes_first, holds_dates, read_days, take_part
+from reliablenet.tables.dates import (
+    PARTS,
+    day_comes_first,
+    holds_dates,
+    read_days,
+    take_part,
+    write_dates,
+)
 
 NOON = (datetime(2024, 2, 3, 12, tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()
 
@@ -109,3 +116,11 @@ def test_texts_that_look_like_versions_or_numbers_hold_no_dates() -> None:
     assert not holds_dates(["1.2.3", "1.2.4"])
     assert not holds_dates(["2024-01-01", "soon"])
     assert not holds_dates(["2024-01-01"])
+
+
+def test_a_moment_has_the_same_bits_as_text_and_as_a_type() -> None:
+    moments = pd.Series(pd.date_range("1931-01-01", periods=50_000, freq="61321s417us"))
+    written = write_dates(moments)
+    assert np.array_equal(read_days(moments), read_days(written))
+    zoned = moments.dt.tz_localize("UTC").dt.tz_convert("Asia/Kolkata")
+    assert write_dates(zoned).tolist() == written.tolist()

@@ -115,13 +115,14 @@ def guarantee_fits() -> str:
             "rows": lambda r: f"{r['rows']:,}",
             "rho": lambda r: f"{r['rho']:g}",
             "fits": lambda r: f"{r['draws']:,}",
+            "fresh rows a fit": lambda r: f"{r['fresh']:,}",
             "granted": lambda r: percent(r["granted"], r["draws"]),
             "false": lambda r: _share(r["failures"], r["draws"]),
         },
         records,
         left=("estimator",),
     )
-    return sentence("guarantee_fits", fresh=records[0]["fresh"], table=found)
+    return sentence("guarantee_fits", table=found)
 
 
 def guarantee_rules() -> str:

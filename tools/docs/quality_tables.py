@@ -81,7 +81,7 @@ def server_faults() -> str:
         told = sum(one["acknowledged"] + one["reported"] for one in cases)
         lost = sum(one["lost"] + one["lost_outcomes"] for one in cases)
         twice = sum(one["twice"] for one in cases)
-        rows.append([f"{what}, under load", len(cases), told, lost, twice])
+        rows.append([what, len(cases), told, lost, twice])
     rows.append(
         [
             "requests made up from the description, sound and broken",

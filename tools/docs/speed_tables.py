@@ -58,6 +58,20 @@ def speed() -> str:
     return table(headings, rows, left=("what", "wanted", ""))
 
 
+def team_times() -> str:
+    """Return what the default costs beside boosting and beside its members, and the constraint in a loop."""
+    return record_table(
+        {
+            "what": lambda r: r["name"],
+            "ratio": lambda r: f"{r['ratio']:.2f}",
+            "wanted": lambda r: r["target"],
+            "": lambda r: {True: "met", False: bold("missed"), None: ""}[r["met"]],
+        },
+        read_records("speed", "team_times"),
+        left=("what", "wanted", ""),
+    )
+
+
 def steps_tried() -> str:
     """Return how fast other ways to run a step are, as multiples of ours."""
     one, two = read_records("speed", "steps_tried")
@@ -139,5 +153,6 @@ PARTS = {
     "certified_file_by_group": certified_file_by_group,
     "speed": speed,
     "steps_tried": steps_tried,
+    "team_times": team_times,
     "two_processes": two_processes,
 }

@@ -188,9 +188,7 @@ class Search:
         if self.stage == "above":
             self.rule = self._make_rule()
             self.stage = "accepted"
-            if (
-                self.rule.threshold == math.inf
-            ):  # nothing is acted on, predictions without a budget neither
+            if self.rule.threshold == math.inf:  # nor is a prediction without a budget acted on
                 self._forget_accepted()
             return not self.counted
         return False

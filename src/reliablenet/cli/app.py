@@ -22,7 +22,7 @@ from reliablenet.cli.plan import plan
 from reliablenet.cli.predict import predict
 from reliablenet.cli.recertify import recertify
 from reliablenet.cli.report import report
-from reliablenet.cli.running import Commands
+from reliablenet.cli.running import Command, Commands
 from reliablenet.cli.serve import serve
 from reliablenet.cli.sign import keygen, sign, verify
 from reliablenet.cli.signals import signals_that_last
@@ -40,7 +40,7 @@ COMMANDS = (
     *(serve, monitor, drift, recertify, keygen, sign, verify, doctor),
 )
 for command in COMMANDS:
-    app.command()(command)
+    app.command(cls=Command)(command)
 app.add_typer(data, name="data")
 app.add_typer(bench, name="bench")
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import traceback
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from reliablenet.errors import (
     ClusterWarning,
@@ -61,6 +62,28 @@ class Commands(TyperGroup):
             if ctx.params.get("debug"):
                 traceback.print_exception(error)
             raise typer.Exit(complain(error)) from None
+
+
+class Command(TyperCommand):
+    """A command that takes an option once, unless it collects: of two values the first would be lost."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read what was typed, or refuse an option that was typed twice."""
+        typed = Counter(one.name for one in self.make_parser(ctx).parse_args(list(args))[2])
+        for option in self.params:
+            single = not (
+                getattr(option, "multiple", False)
+                or getattr(option, "is_flag", False)
+                or option.nargs != 1
+            )
+            if isinstance(option, TyperOption) and single and typed[option.name] > 1:
+                raise typer.BadParameter(
+                    f"given {typed[option.name]} times, of which only the last would count. Give it "
+                    "once; where it takes several, separate them by commas.",
+                    ctx,
+                    option,
+                )
+        return super().parse_args(ctx, args)
 
 
 def complain(error: Exception) -> int:

@@ -13,6 +13,8 @@ from reliablenet.tables.tabular import TabularEncoder
 from reliablenet.training.objective import Objective
 from reliablenet.training.team import Team
 
+# What a column gives to a graph: the last three as texts.
+NUMBER, DAYS, DATE, TEXT, CATEGORY = "number", "days", "date", "text", "category"
 TOLERANCE = 1e-5  # by which the confidence of another program may differ from ours
 
 

@@ -101,7 +101,8 @@ def write_graph(
     """
     try:
         from reliablenet.export.onnx.document import build
-        from reliablenet.export.onnx.trial import Trial, make_up_rows, open_graph
+        from reliablenet.export.onnx.made_up import make_up_rows
+        from reliablenet.export.onnx.trial import Trial, open_graph
     except ImportError as error:
         if error.name not in ("onnx", "onnxruntime"):
             raise

@@ -84,7 +84,7 @@ def monitor_page(
         bound=_bound(found) if found.points else None,
         coverage=_coverage(found.points) if found.points else None,
         source=found.source,
-        source_level=text.budget(level),
+        level=text.budget(level),
         source_chart=_source(found.source) if found.source and found.source.points else None,
         parts=_parts(found) if monitor and len(monitor.parts) > 1 else None,
         groups=_groups(found.groups) if found.groups else None,
@@ -141,7 +141,7 @@ def _facts(found: Watched) -> list[tuple[str, str, str]]:
             (
                 "Upper bound",
                 text.percent_up(monitor.upper_bound, alpha),
-                f"of the rows acted on wrongly; the budget is {text.budget(alpha)}",
+                f"of all rows, acted on wrongly; the budget is {text.budget(alpha)}",
             ),
             (
                 "Waiting outcomes",

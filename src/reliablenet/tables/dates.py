@@ -103,21 +103,36 @@ def read_days(values: pd.Series[Any], *, day_first: bool = False) -> Days:
     >>> read_days(pd.Series(["1970-01-02", "3.1.1970 12:00", "2024-02-31", None])).tolist()
     [1.0, 2.5, nan, nan]
     """
-    if isinstance(values.dtype, pd.PeriodDtype):
-        values = values.dt.to_timestamp()
-    if isinstance(values.dtype, pd.DatetimeTZDtype):
-        values = values.dt.tz_convert("UTC").dt.tz_localize(None)
     if pd.api.types.is_timedelta64_dtype(values):
         return np.asarray(values.dt.total_seconds(), np.float64) / DAY
-    if pd.api.types.is_datetime64_any_dtype(values):
-        moments = np.asarray(values, "datetime64[us]")
-        days = moments.astype(np.int64) / (1e6 * DAY)
+    if is_date(values):
+        moments = _moments(values)
+        whole, rest = np.divmod(moments.astype(np.int64), 10**6 * DAY)
+        days = whole + rest / 1e6 / DAY  # as from texts, in the same order, for the same bits
         days[np.isnat(moments)] = np.nan
         return days
     codes, distinct = pd.factorize(values.astype(object))
     read = [_read(value, day_first) for value in distinct]
     # The last entry is what code -1, a missing value, finds.
     return np.array([*read, np.nan], np.float64)[codes]
+
+
+def write_dates(values: pd.Series[Any]) -> pd.Series[Any]:
+    """Return dates of a type for dates as texts that `read_days` reads alike; others stay as they are.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from reliablenet.tables.dates import write_dates
+    >>> write_dates(pd.Series(pd.to_datetime(["2024-01-31 12:30", None]))).tolist()
+    ['2024-01-31T12:30:00.000000', None]
+    """
+    if not is_date(values) or pd.api.types.is_timedelta64_dtype(values):
+        return values
+    moments = _moments(values)
+    texts = np.datetime_as_string(moments).astype(object)
+    texts[np.isnat(moments)] = None
+    return pd.Series(texts, index=values.index, dtype=object)
 
 
 def take_part(days: Days, part: str) -> Days:
@@ -149,6 +164,15 @@ def take_part(days: Days, part: str) -> Days:
 def as_date(days: float) -> str:
     """Return a number of days since 1970 as a date."""
     return str(np.datetime64(int(np.floor(days)), "D"))
+
+
+def _moments(values: pd.Series[Any]) -> NDArray[Any]:
+    """Return a column of a type for dates as moments in UTC."""
+    if isinstance(values.dtype, pd.PeriodDtype):
+        values = values.dt.to_timestamp()
+    if isinstance(values.dtype, pd.DatetimeTZDtype):
+        values = values.dt.tz_convert("UTC").dt.tz_localize(None)
+    return np.asarray(values, "datetime64[us]")
 
 
 def _read(value: Any, day_first: bool) -> float:

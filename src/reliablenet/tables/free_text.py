@@ -36,7 +36,7 @@ PROBES = (
 CLOSE = 1e-3  # how far an embedding of the same texts may be off, of its largest number
 
 # The logarithm of a count is looked up, so that its bits depend on the count alone.
-_GROWTH = np.array([0.0, *(1.0 + math.log(count) for count in range(1, 1001))])
+GROWTH = np.array([0.0, *(1.0 + math.log(count) for count in range(1, 1001))])
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +132,7 @@ class TextFeatures:
         rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
         halves = 2 * rows + (counts.indices >= WORD_CELLS)
         weight, place = self._lookup
-        data = _GROWTH[np.minimum(counts.data, len(_GROWTH) - 1)] * weight[counts.indices]
+        data = GROWTH[np.minimum(counts.data, len(GROWTH) - 1)] * weight[counts.indices]
         lengths = np.sqrt(np.bincount(halves, data * data, minlength=2 * counts.shape[0]))
         known = place[counts.indices] >= 0
         starts = np.concatenate([[0], np.cumsum(known)])[counts.indptr]

@@ -18,9 +18,10 @@ BLOCK = 2**20  # characters taken together, so that memory stays bounded
 Hashes = NDArray[np.uint64]
 
 # Arithmetic modulo 2**64: the hash of a run of characters is a polynomial in an odd base.
-_BASE = np.uint64(0x9E3779B97F4A7C15)
-_INVERSE = np.uint64(pow(0x9E3779B97F4A7C15, -1, 2**64))
-_SECOND = np.uint64(0xC2B2AE3D27D4EB4F)
+BASE, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
+_INVERSE = np.uint64(pow(int(BASE), -1, 2**64))
+# Shift by the first, multiply by the second: the last steps of splitmix64.
+MIXERS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))
 
 
 def count_ngrams(texts: Sequence[str]) -> sparse.csr_array:
@@ -94,13 +95,13 @@ def _words(
     """Return text and cell of each word, and of each pair of neighbours."""
     edges = np.diff(letters.astype(np.int8))
     first, last = np.flatnonzero(edges == 1) + 1, np.flatnonzero(edges == -1) + 1
-    powers = np.multiply.accumulate(np.full(len(values), _BASE))
+    powers = np.multiply.accumulate(np.full(len(values), BASE))
     inverse = np.multiply.accumulate(np.full(len(values), _INVERSE))
     sums = np.concatenate([np.zeros(1, np.uint64), np.add.accumulate(values * powers)])
     words = (sums[last] - sums[first]) * inverse[first]
     whose = owner[first]
     same = whose[1:] == whose[:-1]
-    pairs = (_mixed(words[:-1]) * _BASE + words[1:] * _SECOND)[same]
+    pairs = (_mixed(words[:-1]) * BASE + words[1:] * SECOND)[same]
     return [(whose, _cells(words, WORD_CELLS)), (whose[1:][same], _cells(pairs, WORD_CELLS))]
 
 
@@ -114,17 +115,17 @@ def _pieces(
     for place in range(n):
         if 0 < place < n - 1:
             inside &= letters[place : place + count]
-        hashes = hashes * _BASE + values[place : place + count]
+        hashes = hashes * BASE + values[place : place + count]
     found = np.flatnonzero(inside)
     cells = _cells(hashes[found] + np.uint64(n), PIECE_CELLS) + WORD_CELLS
     return owner[found + 1], cells
 
 
 def _mixed(hashes: Hashes) -> Hashes:
-    """Spread what differs over all bits (the last steps of splitmix64)."""
-    hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    hashes = (hashes ^ (hashes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return hashes ^ (hashes >> np.uint64(31))
+    """Spread what differs over all bits."""
+    for shift, factor in MIXERS:
+        hashes = (hashes ^ (hashes >> np.uint64(shift))) * np.uint64(factor)
+    return hashes
 
 
 def _cells(hashes: Hashes, count: int) -> NDArray[np.int64]:

@@ -48,7 +48,12 @@ class TextColumns:
     @property
     def width(self) -> int:
         """How many numbers all columns give together."""
-        return sum(reader.width for reader in self.readers) + sum(self.gaps)
+        return sum(self.widths)
+
+    @property
+    def widths(self) -> list[int]:
+        """How many numbers each column gives, with its mark."""
+        return [reader.width + gap for reader, gap in zip(self.readers, self.gaps, strict=True)]
 
     @property
     def embedded(self) -> bool:

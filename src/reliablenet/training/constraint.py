@@ -232,7 +232,8 @@ class JCWConstraint(nn.Module):
         """
         if logits.ndim == 3:
             leaf = logits.detach().clone().requires_grad_()
-            return self.backward(leaf, y, group)._replace(gradient=leaf.grad)
+            step = self.backward(leaf, y, group)
+            return step._replace(gradient=leaf.grad)  # type: ignore[arg-type]
         return self._evaluate(logits, y, group, loss_weight=1.0)[0]
 
     def _evaluate(
@@ -280,8 +281,7 @@ class JCWConstraint(nn.Module):
                 m2=self.m2,
                 group=group,
             )
-        except (RuntimeError, IndexError):
-            # the usual causes, too dear to look for beforehand
+        except (RuntimeError, IndexError):  # the usual causes, too dear to look for beforehand
             check_labels(y, logits.shape[-1])
             if self.budgets is not None and group is not None:
                 self.budgets.check_values(group)

@@ -136,14 +136,18 @@ def grow_boosting(
     if held is not None:  # the first score is that of no tree
         best = max(1, int(np.argmax(model.validation_score_)))
     grown = [tree.nodes for trees in model._predictors[:best] for tree in trees]
+    leaves = [nodes["is_leaf"].astype(bool) for nodes in grown]
     return Grown(
         "boosting",
         _join(
-            [nodes["is_leaf"].astype(bool) for nodes in grown],
+            leaves,
             [nodes["feature_idx"] for nodes in grown],
             [nodes["num_threshold"] for nodes in grown],
             [np.stack([nodes["right"], nodes["left"]], 1) for nodes in grown],
-            [in_units(nodes["value"])[:, None] for nodes in grown],
+            [
+                in_units(nodes["value"][there])[:, None]
+                for nodes, there in zip(grown, leaves, strict=True)
+            ],
             columns=X.shape[1],
             each=scores,
             start=in_units(np.ravel(model._baseline_prediction)),
@@ -165,16 +169,18 @@ def grow_forest(X: Matrix, y: Labels, seed: int, *, weight: RowWeights = None) -
     )
     model.fit(X, y, sample_weight=weight)
     grown = [one.tree_ for one in model.estimators_]
-    shares = [tree.value[:, 0, :] / tree.value[:, 0, :].sum(1, keepdims=True) for tree in grown]
-    coarse = [in_units(share, FOREST_DIGITS).astype(np.int16) for share in shares]
+    leaves = [tree.children_left < 0 for tree in grown]
     return Grown(
         "forest",
         _join(
-            [tree.children_left < 0 for tree in grown],
+            leaves,
             [tree.feature for tree in grown],
             [tree.threshold for tree in grown],
             [np.stack([tree.children_right, tree.children_left], 1) for tree in grown],
-            coarse,
+            [
+                _coarse_shares(tree.value[there, 0])
+                for tree, there in zip(grown, leaves, strict=True)
+            ],
             columns=X.shape[1],
             each=1,
             start=np.zeros(len(model.classes_), np.int64),
@@ -182,6 +188,11 @@ def grow_forest(X: Matrix, y: Labels, seed: int, *, weight: RowWeights = None) -
         ),
         model.classes_,
     )
+
+
+def _coarse_shares(counts: NDArray[np.float64]) -> NDArray[np.int16]:
+    """Return the shares of classes in leaves, of one tree at a time: with many classes they are large."""
+    return in_units(counts / counts.sum(1, keepdims=True), FOREST_DIGITS).astype(np.int16)
 
 
 def _join(
@@ -196,7 +207,7 @@ def _join(
     start: NDArray[np.int64],
     digits: int,
 ) -> Trees:
-    """Return trees, given node by node, in one piece."""
+    """Return trees, given node by node, and by leaf what the leaves hold, in one piece."""
     sizes = [len(tree) for tree in leaves]
     begins = np.cumsum([0, *sizes[:-1]])
     is_leaf = np.concatenate(leaves)
@@ -209,7 +220,7 @@ def _join(
         threshold=np.where(is_leaf, 0.0, np.concatenate(threshold)),
         children=np.where(is_leaf[:, None], own[:, None], below),
         leaf=np.where(is_leaf, np.cumsum(is_leaf) - 1, 0),
-        values=np.concatenate(values)[is_leaf],
+        values=np.concatenate(values),
         start=start,
         digits=np.array([digits]),
     )

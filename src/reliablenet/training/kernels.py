@@ -1,4 +1,4 @@
-"""Everything that torch does not promise to keep, or that we do in autograd's place, for speed.
+"""Everything that torch does not promise to keep, for speed.
 
 Each part says what it stands for in public torch and has its bits; the tests compare the two. Names
 that begin with an underscore belong to torch alone, so each is looked up once, here. Where a version of
@@ -10,7 +10,7 @@ torch lacks one, the public way takes its place:
   in a process imports ``torch._dynamo``, which takes seconds;
 * without ``_foreach_mul_`` or ``_foreach_lerp_`` `scale` and `blend` take the tensors one by one;
 * without ``aten.threshold_backward``, or where the hooks of a module or a weight cannot be seen,
-  `find_chain` finds no chain, and autograd does the work;
+  `chains.find_chain` finds no chain, and autograd does the work;
 * without the two questions of ``FAST_BFLOAT16`` a processor counts as one that is slow with bfloat16.
 """
 

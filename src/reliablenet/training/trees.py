@@ -128,9 +128,7 @@ class Trees:
             raise InvalidDataError(
                 "A node of a tree has a child, column or leaf that is not there."
             )
-        # in floats, which do not overflow: how far is far enough from the end
-        most = np.abs(self.values.astype(np.float64)).max() * len(self.roots)
-        if most + np.abs(self.start.astype(np.float64)).max() > LARGEST_SUM:
+        if _largest(self.values) * len(self.roots) + _largest(self.start) > LARGEST_SUM:
             raise InvalidDataError("The leaves of trees hold numbers that are too large to add up.")
         depth, here = 0, np.unique(self.roots)
         while len(here := here[~is_leaf[here]]):
@@ -191,6 +189,11 @@ class Trees:
 def _arrays() -> list[Field[Any]]:
     """Return the fields that are given."""
     return [entry for entry in fields(Trees) if entry.init]
+
+
+def _largest(numbers: NDArray[Any]) -> int:
+    """Return the largest size of whole numbers, as one of Python's, which does not overflow."""
+    return max(-int(numbers.min()), int(numbers.max()))
 
 
 def in_units(numbers: Any, digits: int = FINE) -> NDArray[np.int64]:

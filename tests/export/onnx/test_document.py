@@ -15,6 +15,7 @@ import pytest
 from graphs import mixed
 
 import reliablenet as rn
+from made_up_texts import make_texts
 from reliablenet.errors import InvalidParameterError
 from reliablenet.export.onnx.trial import feeds, open_graph, run
 from reliablenet.training import AdaptiveSchedule
@@ -40,6 +41,43 @@ def classifier(**settings: Any) -> rn.ReliableClassifier:
 @pytest.fixture(scope="module")
 def team() -> rn.ReliableClassifier:
     return classifier(members=("network", *KINDS)).fit(*mixed())
+
+
+def worded(n: int = 500, seed: int = 0) -> tuple[pd.DataFrame, Any]:
+    """A mixed table with requests in words, dates and a duration."""
+    X, y = mixed(n, seed)
+    draw = np.random.default_rng(seed)
+    X["request"] = make_texts(n, draw)
+    X.loc[draw.random(n) < 0.05, "request"] = None
+    opened = pd.Timestamp("2022-01-01") + pd.to_timedelta(draw.uniform(0, 900, n), unit="D")
+    X["opened"] = opened.strftime("%d.%m.%Y %H:%M")
+    X["paid"] = opened + pd.to_timedelta(draw.uniform(0, 60, n), unit="D")
+    X["waited"] = pd.to_timedelta(draw.uniform(0, 9, n), unit="D")
+    refund = X["request"].str.contains("refund", na=False)
+    return X, np.where(refund | (opened.day_of_week == 0), "yes", y)
+
+
+def foreign_words() -> pd.DataFrame:
+    """Rows of another draw, with words, letters and dates that training never had."""
+    X, _ = worded(300, seed=5)
+    X.loc[:20, "request"] = "Où est ma carte № ½? “日本” cafe\u0301"
+    X.loc[21:30, "request"] = " "
+    X.loc[31:40, "request"] = "my card is late " * 200
+    X.loc[41:60, "opened"] = "3 Mar 2031"
+    X.loc[61:80, "opened"] = "soon"
+    X.loc[81:90, "paid"] = pd.NaT
+    X.loc[91:99, "waited"] = pd.NaT
+    return X
+
+
+@pytest.fixture(scope="module")
+def reader() -> rn.ReliableClassifier:
+    return classifier(members=("network", *KINDS)).fit(*worded())
+
+
+@pytest.fixture(scope="module")
+def reading_graph(reader, tmp_path_factory) -> Path:
+    return reader.export(tmp_path_factory.mktemp("graph") / "words.onnx", worded()[0])
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +111,28 @@ def test_network_and_trees_decide_alike(team, graph) -> None:
     agree(session, team, X.head(1))
 
 
+def test_words_dates_and_durations_are_read_inside(reader, reading_graph) -> None:
+    session = open_graph(reading_graph.read_bytes())
+    kinds = json.loads(session.get_modelmeta().custom_metadata_map["columns"])
+    expected = {"request": "text", "opened": "date", "paid": "date", "waited": "days"}
+    assert expected.items() <= kinds.items()
+    X = foreign_words()
+    assert 0 < reader.decide(X).accepted.sum() < len(X)
+    agree(session, reader, X)
+    agree(session, reader, X.head(1))
+
+
+def test_a_row_that_the_graph_cannot_read_is_never_accepted(reader, reading_graph) -> None:
+    session = open_graph(reading_graph.read_bytes())
+    X, _ = worded(200, seed=6)
+    given = feeds(session, X)
+    before = run(session, given)[2]
+    odd = given["request"].copy()
+    odd[:, 0] = [f"{text} ΤΕΛΟΣ" for text in odd[:, 0]]
+    assert before.any()
+    assert not run(session, given | {"request": odd})[2].any()
+
+
 def test_inputs_outputs_and_metadata_say_what_it_is(team, graph) -> None:
     session = open_graph(graph.read_bytes())
     kinds = {one.name: one.type for one in session.get_inputs()}
@@ -84,7 +144,7 @@ def test_inputs_outputs_and_metadata_say_what_it_is(team, graph) -> None:
     assert [one.name for one in session.get_outputs()] == ["label", "confidence", "accepted"]
     about = session.get_modelmeta().custom_metadata_map
     assert rn.Certificate.from_json(about["certificate"]) == team.certificate_
-    assert json.loads(about["columns"])["job"] == "text"
+    assert json.loads(about["columns"])["job"] == "category"
     saved = team.save(graph.with_suffix(".rnet"))
     from reliablenet.datasets.sources import sha256_of
 
@@ -173,8 +233,17 @@ def same(found: str, model: Any, X: pd.DataFrame) -> bool:
     return bool(near and label == ours.label.tolist() and accepted == ours.accepted.tolist())
 
 
-def test_it_runs_where_nothing_of_ours_is(team, graph) -> None:
-    X = foreign_rows()
+@pytest.fixture(params=["numbers and categories", "words and dates"])
+def case(request) -> tuple[Any, Path, pd.DataFrame]:
+    if request.param == "words and dates":
+        found = request.getfixturevalue("reader"), request.getfixturevalue("reading_graph")
+        return *found, foreign_words()
+    found = request.getfixturevalue("team"), request.getfixturevalue("graph")
+    return *found, foreign_rows()
+
+
+def test_it_runs_where_nothing_of_ours_is(case) -> None:
+    model, graph, X = case
     done = subprocess.run(
         [sys.executable, "-c", ALONE, str(graph)],
         input=as_json(graph, X),
@@ -183,7 +252,7 @@ def test_it_runs_where_nothing_of_ours_is(team, graph) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert same(done.stdout, team, X)
+    assert same(done.stdout, model, X)
 
 
 NODE_SCRIPT = """
@@ -209,8 +278,8 @@ const table = JSON.parse(require('fs').readFileSync(0));
     shutil.which("node") is None or not NODE.is_dir(),
     reason="needs Node and onnxruntime-node: run `make node`",
 )
-def test_it_runs_in_node(team, graph, tmp_path) -> None:
-    X = foreign_rows()
+def test_it_runs_in_node(case, tmp_path) -> None:
+    model, graph, X = case
     script = tmp_path / "decide.js"
     script.write_text(NODE_SCRIPT)
     done = subprocess.run(
@@ -221,7 +290,7 @@ def test_it_runs_in_node(team, graph, tmp_path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert same(done.stdout, team, X)
+    assert same(done.stdout, model, X)
 
 
 @pytest.mark.parametrize(

@@ -67,12 +67,6 @@ def test_an_empty_text_among_the_levels_is_refused() -> None:
         add_encoder(Graph(), PiecewiseEncoder().fit(rows, Y))
 
 
-def test_dates_and_free_text_are_refused_by_name() -> None:
-    days = pd.date_range("2020-01-01", periods=len(X), freq="7h")
-    with pytest.raises(InvalidParameterError, match=r"cannot read free text or dates.*'opened'"):
-        add_encoder(Graph(), PiecewiseEncoder().fit(X.assign(opened=days), Y))
-
-
 def test_an_encoder_that_learns_more_is_refused() -> None:
     class Other(TabularEncoder):
         pass

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -26,6 +28,10 @@ class Session:
 
     def get_inputs(self) -> list[Input]:
         return [Input("age", "double"), Input("job", "string")]
+
+    def get_modelmeta(self) -> SimpleNamespace:
+        columns = json.dumps({"age": "number", "job": "category"})
+        return SimpleNamespace(custom_metadata_map={"columns": columns})
 
     def run(self, names: object, given: dict[str, np.ndarray]) -> list[np.ndarray]:
         ours = self.decisions

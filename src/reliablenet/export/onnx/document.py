@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -55,9 +54,7 @@ def build(parts: Parts, about: dict[str, str]) -> Any:
     graph.give("label", graph.add("Gather", graph.constant(classes), place), classes.dtype)
     graph.give("confidence", score, np.dtype(np.float64))
     graph.give("accepted", graph.add("And", accepted, sound), np.dtype(bool))
-    columns = {name: "text" if graph.is_text(name) else "number" for name in graph.inputs}
-    metadata = {"format": FORMAT, "columns": json.dumps(columns, ensure_ascii=False)} | about
-    return graph.finish(metadata, __version__)
+    return graph.finish({"format": FORMAT} | about, __version__)
 
 
 def _probabilities(graph: Graph, parts: Parts, matrix: str) -> str:

@@ -11,40 +11,50 @@ from typing import Any
 import numpy as np
 
 from reliablenet.errors import InvalidParameterError
+from reliablenet.export.onnx.dates import add_dates
 from reliablenet.export.onnx.graph import ML, Graph
+from reliablenet.export.onnx.texts import add_texts
 from reliablenet.export.onnx.trees import add_search
-from reliablenet.tables.columns import listed
 from reliablenet.tables.piecewise import PiecewiseEncoder
 from reliablenet.tables.tabular import TabularEncoder
 
 
 def add_encoder(graph: Graph, encoder: TabularEncoder) -> tuple[str, str]:
-    """Return the encoded rows, a matrix of 32 bits, and of which rows no number is infinite."""
+    """Return the encoded rows, a matrix of 32 bits, and which rows can be read: others are never accepted."""
     if type(encoder) not in (TabularEncoder, PiecewiseEncoder):
         raise InvalidParameterError(
             f"A graph can hold a TabularEncoder or a PiecewiseEncoder; got {type(encoder).__name__}."
         )
-    if foreign := [*encoder.texts_, *encoder.dates_]:
-        raise InvalidParameterError(
-            f"A graph cannot read free text or dates, and the model uses {listed(foreign)}. Drop these "
-            "columns, or turn them into numbers first, and fit the model again; or serve the model file."
-        )
-    blocks = _Blocks(graph)
-    sound = ""
-    if encoder.numbers_:
-        numbers = graph.join([graph.number(column) for column in encoder.numbers_])
+    blocks, sound = _Blocks(graph), []
+    given = [graph.number(column) for column in encoder.numbers_]
+    parts = list(given)
+    if encoder.dates_:
+        dates, spans, readable = add_dates(graph, encoder.date_columns_)
+        parts.append(dates)
+        given += spans
+        sound += [readable] if readable else []
+    if given:
+        sound.append(_all_finite(graph, graph.join(given)))
+    if parts:
+        numbers = graph.join(parts)
         missing = graph.add("IsNaN", numbers)
         filled = graph.add("Where", missing, graph.constant(_row(encoder.medians_)), numbers)
-        sound = numbers
         if isinstance(encoder, PiecewiseEncoder):
             _add_pieces(blocks, encoder, numbers, filled, missing)
         else:
-            sound = blocks.add(
-                _standardised(graph, encoder, filled, range(len(encoder.numbers_))),
-                [(place, 0) for place in range(len(encoder.numbers_))],
-            )
+            places = range(len(encoder.medians_))
+            plain = _standardised(graph, encoder, filled, places)
+            sound.append(_all_finite(graph, blocks.add(plain, _keys(places, 0))))
     _add_categories(blocks, encoder)
-    return blocks.matrix(), _finite(graph, sound, encoder)
+    if encoder.texts_:
+        texts, readable = add_texts(graph, encoder.text_columns_)
+        first = len(encoder.medians_) + len(encoder.categories_)
+        for place, (text, width) in enumerate(
+            zip(texts, encoder.text_columns_.widths, strict=True), start=first
+        ):
+            blocks.add(text, [(place, number) for number in range(width)])
+        sound.append(readable)
+    return blocks.matrix(), _all_of(graph, sound)
 
 
 class _Blocks:
@@ -76,7 +86,7 @@ def _add_pieces(
 ) -> None:
     """Add where numbers lie among their bins, or themselves, and their marks."""
     graph = blocks.graph
-    places = range(len(encoder.numbers_))
+    places = range(len(encoder.medians_))
     binned = [place for place in places if encoder.edges_[place]]
     plain = [place for place in places if not encoder.edges_[place]]
     if binned:
@@ -157,20 +167,27 @@ def _add_categories(blocks: _Blocks, encoder: TabularEncoder) -> None:
             graph.constant(np.array([width])),
             graph.constant(np.array([0.0, 1.0], np.float32)),
         )
-        source = len(encoder.numbers_) + number
+        source = len(encoder.medians_) + number
         blocks.add(marks, [(source, level) for level in range(width)])
 
 
-def _finite(graph: Graph, numbers: str, encoder: TabularEncoder) -> str:
-    """Return for each row whether all numbers are finite or missing; others are never accepted."""
-    if not numbers:
-        first = graph.text(encoder.categories_[0])
-        size = graph.add("Shape", first, start=0, end=1)
-        return graph.add("Expand", graph.constant(np.array([True])), size)
+def _all_finite(graph: Graph, numbers: str) -> str:
+    """Return for each row whether all numbers are finite or missing."""
     strange = graph.cast(graph.add("IsInf", numbers), np.float32)
     axis = graph.constant(np.array([1]))
     worst = graph.add("ReduceMax", strange, axis, keepdims=0)
     return graph.add("Less", worst, graph.constant(np.array(0.5, np.float32)))
+
+
+def _all_of(graph: Graph, conditions: Sequence[str]) -> str:
+    """Return for each row whether all conditions hold."""
+    if not conditions:
+        size = graph.add("Shape", next(iter(graph.inputs)), start=0, end=1)
+        return graph.add("Expand", graph.constant(np.array([True])), size)
+    found, *others = conditions
+    for other in others:
+        found = graph.add("And", found, other)
+    return found
 
 
 def _clip(graph: Graph, numbers: str, ends: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,9 +12,11 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from reliablenet.errors import InvalidParameterError
+from reliablenet.export.parts import CATEGORY, NUMBER
 
-OPSET, ML_OPSET, IR_VERSION = 20, 5, 10  # what onnxruntime 1.20 reads
+OPSET, ML_OPSET, RUNTIME_OPSET, IR_VERSION = 20, 5, 1, 10  # what onnxruntime 1.20 reads
 ML = "ai.onnx.ml"
+RUNTIME = "com.microsoft"  # operators that onnxruntime alone has
 ROWS = "rows"
 OUTPUTS = ("label", "confidence", "accepted")
 INSIDE = "reliablenet/"  # before the names of all that is neither input nor output
@@ -39,19 +42,23 @@ class Graph:
     (['Add'], ['age'])
     """
 
-    def __init__(self) -> None:
+    def __init__(self, parent: Graph | None = None) -> None:
         self.nodes: list[Any] = []
         self.inputs: dict[str, Any] = {}
+        self.kinds: dict[str, str] = {}
         self.outputs: list[Any] = []
         self._constants: list[Any] = []
+        self._parts = 0
+        self._prefix = parent._new_prefix() if parent else INSIDE
+        self._domains: set[str] = parent._domains if parent else {ML}
 
-    def number(self, column: Any) -> str:
+    def number(self, column: Any, kind: str = NUMBER) -> str:
         """Return the input of a column of numbers, of shape (n, 1) and 64 bits; NaN is missing."""
-        return self._input(column, TensorProto.DOUBLE)
+        return self._input(column, kind, TensorProto.DOUBLE)
 
-    def text(self, column: Any) -> str:
+    def text(self, column: Any, kind: str = CATEGORY) -> str:
         """Return the input of a column of texts, of shape (n, 1); the empty text is missing."""
-        return self._input(column, TensorProto.STRING)
+        return self._input(column, kind, TensorProto.STRING)
 
     def is_text(self, column: Any) -> bool:
         """Tell whether a column that is an input already is one of texts."""
@@ -68,11 +75,49 @@ class Graph:
         self._constants.append(numpy_helper.from_array(plain, name))
         return name
 
+    def whole(self, value: int | Sequence[int]) -> str:
+        """Return a whole number of 64 bits, or a vector of them, that is the same for all rows."""
+        return self.constant(np.array(value, np.int64))
+
     def add(self, kind: str, *inputs: str, domain: str = "", **settings: Any) -> str:
         """Add a node with one output and return its name."""
+        return self.add_several(kind, 1, *inputs, domain=domain, **settings)[0]
+
+    def add_several(
+        self, kind: str, count: int, *inputs: str, domain: str = "", **settings: Any
+    ) -> list[str]:
+        """Add a node with some outputs and return their names."""
         name = self._name(kind)
-        self.nodes.append(helper.make_node(kind, inputs, [name], name, domain=domain, **settings))
+        names = [name, *(f"{name}_{place}" for place in range(1, count))]
+        self.nodes.append(helper.make_node(kind, inputs, names, name, domain=domain, **settings))
+        self._domains |= {domain} - {""}
+        return names
+
+    def part(self) -> Graph:
+        """Return an empty graph that runs inside this one, and can use what this one has before it."""
+        return Graph(self)
+
+    def enter(self, kind: int) -> str:
+        """Return an input of a part, of a type of `onnx.TensorProto`."""
+        name = f"{self._prefix}input_{len(self.inputs)}"
+        self.inputs[name] = helper.make_tensor_value_info(name, kind, None)
         return name
+
+    def leave(self, value: str, kind: int) -> None:
+        """Make a value an output of a part."""
+        name = f"{self._prefix}output_{len(self.outputs)}"
+        self.nodes.append(helper.make_node("Identity", [value], [name], name))
+        self.outputs.append(helper.make_tensor_value_info(name, kind, None))
+
+    def scan(self, part: Graph, *given: str) -> list[str]:
+        """Run a part on one slice after the other along the first axis, and return its outputs, stacked."""
+        body, count = part._proto("each"), len(given)
+        return self.add_several("Scan", len(part.outputs), *given, body=body, num_scan_inputs=count)
+
+    def choose(self, condition: str, then: Graph, otherwise: Graph) -> list[str]:
+        """Return the outputs of one part where a truth value holds, and those of another if not."""
+        branches = {"then_branch": then._proto("then"), "else_branch": otherwise._proto("else")}
+        return self.add_several("If", len(then.outputs), condition, **branches)
 
     def cast(self, value: str, dtype: Any) -> str:
         """Return a value in another type of numpy's."""
@@ -92,26 +137,22 @@ class Graph:
         self.outputs.append(helper.make_tensor_value_info(name, TYPES[dtype.kind], [ROWS]))
 
     def finish(self, metadata: dict[str, str], version: str) -> Any:
-        """Return the whole as a model of ONNX, checked."""
-        graph = helper.make_graph(
-            self.nodes,
-            "decide",
-            list(self.inputs.values()),
-            self.outputs,
-            self._constants,
-        )
+        """Return the whole as a model of ONNX, checked, whose metadata tell the kind of each column too."""
+        versions = {"": OPSET, ML: ML_OPSET, RUNTIME: RUNTIME_OPSET}
+        used = ["", *sorted(self._domains)]
         model = helper.make_model(
-            graph,
-            opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid(ML, ML_OPSET)],
+            self._proto("decide"),
+            opset_imports=[helper.make_opsetid(domain, versions[domain]) for domain in used],
             ir_version=IR_VERSION,
             producer_name="reliablenet",
             producer_version=version,
         )
-        helper.set_model_props(model, metadata)
+        columns = {"columns": json.dumps(self.kinds, ensure_ascii=False)}
+        helper.set_model_props(model, metadata | columns)
         onnx.checker.check_model(model)
         return model
 
-    def _input(self, column: Any, kind: int) -> str:
+    def _input(self, column: Any, kind: str, dtype: int) -> str:
         name = str(column)
         if name in OUTPUTS or name == "" or name.startswith(INSIDE):
             raise InvalidParameterError(
@@ -119,8 +160,17 @@ class Graph:
                 "and fit the model again."
             )
         if name not in self.inputs:
-            self.inputs[name] = helper.make_tensor_value_info(name, kind, [ROWS, 1])
+            self.inputs[name] = helper.make_tensor_value_info(name, dtype, [ROWS, 1])
+            self.kinds[name] = kind
         return name
 
+    def _proto(self, name: str) -> Any:
+        inputs = list(self.inputs.values())
+        return helper.make_graph(self.nodes, name, inputs, self.outputs, self._constants)
+
+    def _new_prefix(self) -> str:
+        self._parts += 1
+        return f"{self._prefix}{self._parts}/"
+
     def _name(self, kind: str) -> str:
-        return f"{INSIDE}{kind}_{len(self.nodes) + len(self._constants)}"
+        return f"{self._prefix}{kind}_{len(self.nodes) + len(self._constants)}"

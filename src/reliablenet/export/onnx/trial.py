@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,16 +14,14 @@ from numpy.typing import NDArray
 
 from reliablenet.certificate.promise import plain_label
 from reliablenet.errors import ExportError, InvalidDataError
-from reliablenet.export.parts import TOLERANCE, Parts
+from reliablenet.export.parts import CATEGORY, DATE, DAYS, TEXT, TOLERANCE
 from reliablenet.tables.columns import row_number
-from reliablenet.tables.piecewise import PiecewiseEncoder
+from reliablenet.tables.dates import read_days, write_dates
 from reliablenet.tables.values import read_numbers, text_codes
 
 AT_ONCE = (
     1024  # rows that a graph is run on together: what a network makes of more leaves the cache
 )
-MADE_UP = 2000
-UNSEEN = "a text that no row of training had"
 NAMED = 5  # rows that a refusal names
 
 Groups = Mapping[str, NDArray[Any]]
@@ -48,13 +47,18 @@ def feeds(session: Any, X: Any, groups: Groups | None = None) -> dict[str, NDArr
         Columns that are no features.
     """
     others, found = groups or {}, {}
+    kinds = json.loads(session.get_modelmeta().custom_metadata_map["columns"])
     frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(X)
     table = {str(name): name for name in frame.columns}
     for one in session.get_inputs():
         name = one.name
         values = frame[table[name]] if name in table else pd.Series(others[name], dtype=object)
-        if one.type == "tensor(string)":
-            found[name] = _texts(values, name)[:, None]
+        kind = kinds[name]
+        if kind == DAYS:
+            found[name] = read_days(values)[:, None]
+        elif kind in (DATE, TEXT, CATEGORY):
+            written = write_dates(values) if kind == DATE else values
+            found[name] = _texts(written, name, kind)[:, None]
         elif name in table:
             found[name] = read_numbers(values, name)[:, None]
         else:
@@ -117,72 +121,9 @@ class Trial:
         self.gap = max(self.gap, float(gap.max(initial=0.0)))
 
 
-def make_up_rows(
-    parts: Parts, columns: Sequence[Any] | None, grouping: Sequence[str] = (), seed: int = 0
-) -> tuple[Any, dict[str, NDArray[Any]] | None]:
-    """Return rows that meet every level, edge and gap of an encoder, and the groups of these rows.
-
-    Parameters
-    ----------
-    parts : Parts
-    columns : sequence or None
-        Of the frames that the model takes; None if it knows no names, as of arrays, which have no gaps.
-    grouping : sequence of str
-        Columns whose groups must be known to decide, features or not.
-    seed : int
-    """
-    random = np.random.default_rng(seed)
-    encoder = parts.encoder
-    named = columns is not None or bool(encoder.categories_)
-    table = pd.DataFrame(index=range(MADE_UP), columns=encoder.columns_, dtype=np.float64)
-    for place, column in enumerate(encoder.numbers_):
-        table[column] = _numbers(encoder, place, random, gaps=named)
-    for column, levels in zip(encoder.categories_, encoder.levels_, strict=True):
-        table[column] = random.choice(np.array([*levels, UNSEEN, None], object), MADE_UP)
-    groups: dict[str, NDArray[Any]] = {}
-    for name in grouping:
-        drawn = random.choice(np.array([*_known_groups(parts, name), None], object), MADE_UP)
-        if name in encoder.numbers_:  # both what the encoder and what the rule knows
-            own = random.random(MADE_UP) < 0.5
-            table[name] = table[name].where(own, pd.Series(drawn).astype(np.float64))
-        elif name in encoder.dropped_:
-            table[name] = drawn
-        groups[name] = table[name].to_numpy() if name in table else drawn
-    if not named:
-        return table.fillna(0.0).to_numpy(np.float64), groups or None
-    return table if columns is None else table.reindex(columns=list(columns)), groups or None
-
-
-def _known_groups(parts: Parts, name: str) -> list[Any]:
-    """Return the values of a column that a rule knows, also as one of several."""
-    found: list[Any] = []
-    for table in parts.rule.tables if parts.rule else ():
-        if table.key == (name,):
-            found += table.values
-        elif name in table.key:
-            pairs = [str(label).split(", ") for label in table.values]
-            place = table.key.index(name)
-            found += [pair[place] for pair in pairs if len(pair) == len(table.key)]
-    return found
-
-
-def _numbers(encoder: Any, place: int, random: Any, *, gaps: bool) -> NDArray[np.float64]:
-    mean, scale = encoder.means_[place], encoder.scales_[place]
-    known = [encoder.medians_[place], mean]
-    if isinstance(encoder, PiecewiseEncoder):
-        known += [*encoder.edges_[place], *encoder.ranges_[place]]
-        known += [] if encoder.dominant_[place] is None else [encoder.dominant_[place]]
-    if gaps:
-        known.append(np.nan)
-    drawn = mean + 2.0 * scale * random.standard_normal(MADE_UP)
-    exact = random.random(MADE_UP) < 0.5
-    found: NDArray[np.float64] = np.where(exact, random.choice(np.array(known), MADE_UP), drawn)
-    return found
-
-
-def _texts(values: pd.Series[Any], name: str) -> NDArray[Any]:
+def _texts(values: pd.Series[Any], name: str, kind: str) -> NDArray[Any]:
     codes, texts = text_codes(values)
-    if "" in texts and (codes == texts.index("")).any():
+    if kind == CATEGORY and "" in texts and (codes == texts.index("")).any():
         row = row_number(values, int((codes == texts.index("")).argmax()))
         raise InvalidDataError(
             f"Column {name!r} holds the empty text in row {row}, which in a graph means that a value is "
