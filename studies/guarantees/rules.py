@@ -27,8 +27,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 import reliablenet as rn
-from reliablenet.methods.base import SelectiveClassifier
 from reliablenet.methods.decisions import Outputs
+from reliablenet.methods.neural_classifier import NeuralClassifier
 from reliablenet.methods.wrapping import WrappingClassifier
 from reliablenet.tables import Fold
 from studies.guarantees.fits import fit_on_band, true_jcw
@@ -63,7 +63,7 @@ def trained_once() -> Iterator[None]:
         _known.reset(token)
 
 
-class TrainedOnce(SelectiveClassifier):
+class TrainedOnce(NeuralClassifier):
     """A network inside a rule that knows what one like it has learned, by all that decides it."""
 
     _trained_by: str | None = None
@@ -79,7 +79,7 @@ class TrainedOnce(SelectiveClassifier):
         if key not in known:
             super()._fit_scores(train, selection, classes, keep_selection=keep_selection)
             known[key] = vars(self) | {"_trained_by": key}
-        vars(self).update(known[key])
+        self.__dict__.update(known[key])
         return self
 
     def _outputs(self, X: Any) -> Outputs:
