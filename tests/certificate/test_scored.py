@@ -226,6 +226,14 @@ def test_without_proba_both_score_and_predicted_are_needed(given):
         reduce(None, [0], **given)
 
 
+def test_the_truth_itself_is_no_prediction():
+    y = np.array([0, 1, 1])
+    with pytest.raises(InvalidParameterError, match="`predicted` of certify is `y` itself"):
+        score_rows(None, y, score=[0.9, 0.8, 0.7], predicted=y, owner="certify")
+    answers = score_rows(None, y, score=[0.9, 0.8, 0.7], predicted=y.copy(), owner="certify")
+    assert not answers.wrong.any()  # a model that is always right is possible
+
+
 def test_predicted_beside_proba_is_refused():
     with pytest.raises(InvalidParameterError, match="takes `predicted` only with proba=None"):
         reduce(predicted=LABELS)

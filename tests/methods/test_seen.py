@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 import reliablenet as rn
 from reliablenet.cli.app import app
 from reliablenet.datasets import SyntheticBand
+from reliablenet.methods.renewal import renew
 from reliablenet.methods.seen import RowWatch, SeenRows, hash_rows, model_hashes
 from reliablenet.modelfile.archive import open_sealed, seal, sha256
 from reliablenet.modelfile.save_load import MEMBERS, SEEN
@@ -153,10 +154,11 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("arrays", "text"),
         [
-            ({}, "two lists of hashes and a count"),
-            ({"trained": np.zeros(3)}, "two lists of hashes and a count"),
-            ({"trained": np.zeros(3), "certified": np.zeros(3)}, "two lists of hashes"),
-            ({"twins": np.zeros((1, 1), np.int64)}, "two lists of hashes and a count"),
+            ({}, "two or three lists of hashes"),
+            ({"trained": np.zeros(3)}, "two or three lists of hashes"),
+            ({"trained": np.zeros(3), "certified": np.zeros(3)}, "two or three lists of hashes"),
+            ({"twins": np.zeros((1, 1), np.int64)}, "two or three lists of hashes"),
+            ({"beside": np.zeros(3)}, "two or three lists of hashes"),
             ({"twins": np.array([7])}, "7 of 6 rows seen cannot have twins"),
             ({"twins": np.array([-1])}, "-1 of 6 rows seen cannot have twins"),
             ({"twins": np.array([], np.int64)}, "cannot be read as a model"),
@@ -352,3 +354,66 @@ class TestWatch:
 
 def run(*arguments: object):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+class TestRowsBesideThoseOfAGroup:
+    """Of a certification group one row counts; the others hang together with it, and are no fresh rows."""
+
+    PERSON = np.repeat(np.arange(300), 5)
+
+    def fitted(self, **folds) -> rn.CertifiedThreshold:
+        return rn.CertifiedThreshold(LogisticRegression(), random_state=0).fit(
+            PAST.X, PAST.y, **({"groups": self.PERSON} | folds)
+        )
+
+    @staticmethod
+    def others(model: rn.CertifiedThreshold) -> np.ndarray:
+        """Return the places of rows that neither trained nor certified."""
+        seen = np.concatenate([model.seen_.trained, model.seen_.certified])
+        return np.flatnonzero(~np.isin(hash_rows(PAST.X), seen))
+
+    def test_every_row_of_the_table_is_recognised(self) -> None:
+        model = self.fitted()
+        assert len(model.seen_) == 1500
+        with pytest.raises(rn.errors.InvalidDataError, match="1,500 of 1,500 rows were given"):
+            model.certify(PAST.X, PAST.y)
+
+    def test_they_are_refused_also_from_a_file(self, tmp_path) -> None:
+        model = self.fitted()
+        beside = self.others(model)
+        assert len(beside) == 4 * model.certificate_.n
+        loaded = rn.load(model.save(tmp_path / "m.rnet"))
+        for one in (model, loaded):
+            with pytest.raises(rn.errors.InvalidDataError, match=REFUSED.format(0)):
+                one.certify(PAST.X[beside], PAST.y[beside])
+            assert one.certify(FRESH.X, FRESH.y).n == 800
+
+    def test_so_are_those_of_a_certification_fold_with_groups(self) -> None:
+        held = (PAST.X[1000:], PAST.y[1000:], self.PERSON[1000:])
+        model = rn.CertifiedThreshold(LogisticRegression(), random_state=0).fit(
+            PAST.X[:1000], PAST.y[:1000], certification=held
+        )
+        assert (len(model.seen_.certified), len(model.seen_.beside)) == (100, 400)
+        with pytest.raises(rn.errors.InvalidDataError, match="500 of 500 rows were given"):
+            model.certify(PAST.X[1000:], PAST.y[1000:])
+
+    def test_a_rule_around_the_model_may_choose_on_them(self) -> None:
+        """They have trained nothing."""
+        model = self.fitted()
+        beside = self.others(model)
+        rule = rn.CertifiedThreshold(FrozenEstimator(model), random_state=0)
+        fitted = rule.fit(PAST.X[beside], PAST.y[beside], groups=self.PERSON[beside])
+        assert fitted.certificate_.unit == "group"
+
+    def test_after_a_renewal_they_are_past_rows(self) -> None:
+        model = self.fitted()
+        says = model._outputs(FRESH.X).scored(FRESH.y)
+        renewed, _ = renew(model, says, hash_rows(FRESH.X))
+        assert len(renewed.seen_.beside) == 0
+        with pytest.raises(rn.errors.InvalidDataError, match="1,500 of 1,500 rows were given"):
+            renewed.certify(PAST.X, PAST.y)
+
+    def test_tables_without_groups_have_none(self, model, tmp_path) -> None:
+        assert len(model.seen_.beside) == 0
+        parts = open_sealed(model.save(tmp_path / "m.rnet"), MEMBERS)
+        assert b"beside" not in parts[SEEN]  # so that such files are read by earlier versions

@@ -179,6 +179,11 @@ def score_rows(
                 f"{owner} needs `proba`, or `score` and `predicted` with proba=None, or `score` "
                 "and `correct` alone."
             )
+        if predicted is y:
+            raise InvalidParameterError(
+                f"`predicted` of {owner} is `y` itself, so that every answer would be right. Give what "
+                "the model answered."
+            )
         answers = as_array(predicted, "predicted")
         check_length("predicted", answers, len(labels), owner)
         if classes is not None:

@@ -223,7 +223,7 @@ class SelectiveEstimator(
         self._reached = "certification"
         rows = self._outputs(folds.certification.X).scored(folds.certification.y)
         rows = replace(rows, by=by)
-        self.seen_ = see_folds(self, folds, self._fitted_before())
+        self.seen_ = see_folds(self, folds, cut.beside, self._fitted_before())
         held = HeldOut(rows, model_hashes(self, folds.certification.X), cut.unit, table)
         found: Certificate | RuleCertificate
         if self.promise is None:

@@ -140,6 +140,8 @@ class FitFolds:
         given by itself.
     unit : {"row", "group"}
         What the certification rows are: rows, or one row of each group.
+    beside : rows or None
+        The other rows of those groups.
     """
 
     folds: Folds
@@ -147,6 +149,7 @@ class FitFolds:
     selected: NDArray[np.intp]
     unit: Unit
     trained: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))
+    beside: Any = None
 
 
 def make_folds(
@@ -181,9 +184,9 @@ def make_folds(
     encoded = target.encode(model, y, "fit")
     chosen = None if selection is None else model._check_fold(selection, "selection")
     unit: Unit = "row" if groups is None else "group"
-    held = None
+    held = beside = None
     if certification is not None:
-        held, unit = _certification(model, certification, random)
+        held, beside, unit = _certification(model, certification, random)
     there = [chosen is not None, held is not None]
     if groups is not None and all(there):
         raise parameter_error(
@@ -213,7 +216,9 @@ def make_folds(
         _check_trained_weight(model, folds.train)
     numbers = parts[2] if held is None else np.full(len(held), -1)
     selected = parts[1] if chosen is None else np.full(len(chosen), -1)
-    return FitFolds(folds, numbers, selected, unit, parts[0])
+    if held is None:
+        beside = _others(X, len(encoded), *parts)
+    return FitFolds(folds, numbers, selected, unit, parts[0], beside)
 
 
 def check_pair(model: Any, pair: Any, name: str, *, groups: bool = False) -> tuple[Any, Any, Any]:
@@ -241,14 +246,21 @@ def given_parts(*pairs: Any) -> Iterator[Any]:
             yield from (part for part in _parts_of(pair) if part is not None)
 
 
-def _certification(model: Any, pair: Any, random: np.random.RandomState) -> tuple[Fold, Unit]:
-    """Return the fold to certify on, one row of each group if it has groups."""
+def _others(X: Any, n: int, *taken: NDArray[np.intp]) -> Any:
+    """Return the rows of n that no part has taken; None if there are none."""
+    left = np.ones(n, bool)
+    left[np.concatenate(taken)] = False
+    return _safe_indexing(X, np.flatnonzero(left)) if left.any() else None
+
+
+def _certification(model: Any, pair: Any, random: np.random.RandomState) -> tuple[Fold, Any, Unit]:
+    """Return the fold to certify on, one row of each group if it has groups, and their other rows."""
     X, labels, groups = check_pair(model, pair, "certification", groups=True)
     y = model._target.encode_fresh(model, labels, "the certification fold")
     if groups is None:
-        return Fold(X, y), "row"
+        return Fold(X, y), None, "row"
     drawn = draw_places(groups, len(y), int(random.randint(2**31 - 1)))
-    return Fold(_safe_indexing(X, drawn), y[drawn]), "group"
+    return Fold(_safe_indexing(X, drawn), y[drawn]), _others(X, len(y), drawn), "group"
 
 
 def warn_of_copies(folds: Folds, alpha: float) -> None:

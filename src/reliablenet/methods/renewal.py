@@ -82,7 +82,8 @@ def adopt(
     renewed.evidence_ = model._target.evidence(rows, np.full(rows.n, -1))
     renewed._fold_breakdown = None  # by columns: that of the old rows
     if model.seen_ is not None and hashes is not None:
-        past = np.concatenate([model.seen_.trained, model.seen_.certified])
+        seen = model.seen_
+        past = np.concatenate([seen.trained, seen.certified, seen.beside])
         renewed.seen_ = SeenRows.of(past, hashes)
     return renewed
 

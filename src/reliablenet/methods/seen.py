@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,8 @@ class SeenRows:
     twins : int
         How many of all these rows agree with another one: in tables of few or coarse columns fresh
         rows do so too.
+    beside : array of uint64
+        Rows of certification groups beside the one that was drawn, ascending: they hang together with it.
 
     Examples
     --------
@@ -67,13 +69,16 @@ class SeenRows:
     trained: Hashes
     certified: Hashes
     twins: int
+    beside: Hashes = field(default_factory=lambda: np.empty(0, np.uint64))
 
     @classmethod
-    def of(cls, trained: Hashes, certified: Hashes) -> SeenRows:
+    def of(cls, trained: Hashes, certified: Hashes, beside: Hashes | None = None) -> SeenRows:
         """Put the hashes of the rows of a fit together."""
-        both = np.concatenate([trained, certified])
-        _, place, counts = np.unique(both, return_inverse=True, return_counts=True)
-        return cls(np.sort(trained), np.sort(certified), int((counts[place] > 1).sum()))
+        more = np.empty(0, np.uint64) if beside is None else beside
+        every = np.concatenate([trained, certified, more])
+        _, place, counts = np.unique(every, return_inverse=True, return_counts=True)
+        twins = int((counts[place] > 1).sum())
+        return cls(np.sort(trained), np.sort(certified), twins, np.sort(more))
 
     def around(self, inner: SeenRows) -> SeenRows:
         """Return these rows, of a rule, with those that trained the fitted model inside it.
@@ -92,16 +97,18 @@ class SeenRows:
         """
         trained = np.sort(np.concatenate([self.trained, inner.trained]))
         rate = self.twins / max(len(self), 1) + inner.twins / max(len(inner), 1)
-        n = len(trained) + len(self.certified)
-        return SeenRows(trained, self.certified, min(math.ceil(rate * n), n))
+        n = len(trained) + len(self.certified) + len(self.beside)
+        return SeenRows(trained, self.certified, min(math.ceil(rate * n), n), self.beside)
 
     def __len__(self) -> int:
-        return len(self.trained) + len(self.certified)
+        return len(self.trained) + len(self.certified) + len(self.beside)
 
     def recognise(self, hashes: Hashes, *, trained_only: bool = False) -> NDArray[np.bool_]:
         """Tell which rows are among those seen."""
         known = _among(hashes, self.trained)
-        return known if trained_only else known | _among(hashes, self.certified)
+        if trained_only:
+            return known
+        return known | _among(hashes, self.certified) | _among(hashes, self.beside)
 
     def check(self, hashes: Hashes, *, trained_only: bool = False) -> None:
         """Raise if rows to certify on are rows that the model has seen."""
@@ -113,6 +120,8 @@ class SeenRows:
     def to_bytes(self) -> bytes:
         """Return the hashes as safetensors."""
         arrays = {"trained": self.trained, "certified": self.certified}
+        if len(self.beside):
+            arrays["beside"] = self.beside
         return bytes(save_arrays(arrays | {"twins": np.array([self.twins], np.int64)}))
 
     @classmethod
@@ -121,13 +130,13 @@ class SeenRows:
         arrays = load_arrays(content)
         types = {name: (values.dtype, values.ndim) for name, values in arrays.items()}
         bits = (np.dtype(np.uint64), 1)
-        if types != {"trained": bits, "certified": bits, "twins": (np.dtype(np.int64), 1)}:
+        wanted = {"trained": bits, "certified": bits, "twins": (np.dtype(np.int64), 1)}
+        if types not in (wanted, wanted | {"beside": bits}):
             raise InvalidDataError(
-                f"Rows seen must be two lists of hashes and a count; got {types}."
+                f"Rows seen must be two or three lists of hashes and a count; got {types}."
             )
-        seen = cls(
-            np.sort(arrays["trained"]), np.sort(arrays["certified"]), int(arrays["twins"][0])
-        )
+        lists = {name: np.sort(values) for name, values in arrays.items() if name != "twins"}
+        seen = cls(**lists, twins=int(arrays["twins"][0]))
         if not 0 <= seen.twins <= len(seen):
             raise InvalidDataError(f"{seen.twins} of {len(seen)} rows seen cannot have twins.")
         return seen
@@ -260,18 +269,20 @@ def check_fresh(inner: Any, folds: Folds) -> None:
             seen.check(hashes, trained_only=True)
 
 
-def see_folds(model: Any, folds: Folds, inner: Any) -> SeenRows | None:
+def see_folds(model: Any, folds: Folds, beside: Any, inner: Any) -> SeenRows | None:
     """Return the rows of a fit and of the model that was fitted before it, if any.
 
-    None if some of the rows of this fit cannot be compared.
+    None if some of the rows of this fit cannot be compared. ``beside`` are rows of certification groups
+    beside those drawn, None if there are none.
     """
-    parts = [fold for fold in (folds.train, folds.selection, folds.certification) if len(fold)]
-    hashes = [model_hashes(model, fold.X) for fold in parts]
+    parts = [fold.X for fold in (folds.train, folds.selection) if len(fold)]
+    held = [folds.certification.X, *([] if beside is None else [beside])]
+    hashes = [model_hashes(model, X) for X in (*parts, *held)]
     known = [part for part in hashes if part is not None]
     if len(known) < len(hashes):
         return None
-    trained = known[:-1] or [np.empty(0, np.uint64)]
-    own = SeenRows.of(np.concatenate(trained), known[-1])
+    trained = known[: len(parts)] or [np.empty(0, np.uint64)]
+    own = SeenRows.of(np.concatenate(trained), *known[len(parts) :])
     before: SeenRows | None = getattr(inner, "seen_", None)
     return own if before is None else own.around(before)
 
