@@ -167,9 +167,9 @@ def test_predictions_that_are_no_labels_are_refused(classes):
         ("proba", {}),
         ("score", {}),
         ("classes", {}),
-        ("score", {"proba": None, "predicted": LABELS}),
+        ("score", {"proba": None, "predicted": [*LABELS]}),
         ("predicted", {"proba": None, "score": [1, 2, 3, 4]}),
-        ("classes", {"proba": None, "score": [1, 2, 3, 4], "predicted": LABELS}),
+        ("classes", {"proba": None, "score": [1, 2, 3, 4], "predicted": [*LABELS]}),
     ],
 )
 def test_rows_of_unequal_length_are_refused_by_name(name, arguments):
@@ -194,7 +194,7 @@ def test_no_rows_are_refused():
         ("proba", {"proba": PROBA[:3]}),
         ("proba", {"proba": PROBA[:3], "score": [1, 2, 3, 4]}),
         ("score", {"score": [1, 2, 3]}),
-        ("score", {"proba": None, "score": [1, 2, 3], "predicted": LABELS}),
+        ("score", {"proba": None, "score": [1, 2, 3], "predicted": [*LABELS]}),
         ("predicted", {"proba": None, "score": [1, 2, 3, 4], "predicted": [0]}),
     ],
 )
@@ -208,7 +208,7 @@ def test_the_argument_of_the_wrong_length_is_named(name, arguments):
 @pytest.mark.parametrize("name", ["score", "predicted"])
 def test_scores_and_predictions_that_are_no_vector_are_refused(name, values):
     """A column of predictions would silently be compared with every label."""
-    arguments = {"score": [1, 2, 3, 4], "predicted": LABELS} | {name: values}
+    arguments = {"score": [1, 2, 3, 4], "predicted": [*LABELS]} | {name: values}
     with pytest.raises(InvalidDataError, match=rf"`{name}` of certify must .* got .*\("):
         reduce(None, **arguments)
 
