@@ -141,6 +141,7 @@ def test_plan_agrees_with_the_library(call) -> None:
     assert found["least_bound"] == rn.clopper_pearson_upper(0, 400, 0.05)
     text = call("plan", "--alpha", "0.05", "--rows", "40").stdout
     assert text.startswith("59 certification rows show, with a chance of at least 90 %,")
+    assert call("plan", "--alpha", "0.97").stdout.startswith("1 certification row shows, with")
     assert "40 rows  cannot certify 5 %, not even without a wrong action" in text
     assert call("plan", "--expected-jcw", "0.5").exit_code == 2
 

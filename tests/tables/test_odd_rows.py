@@ -68,6 +68,8 @@ def test_each_kind_of_oddity_is_counted(profile):
     assert "17 of 200 rows are odd" in text
     one = Oddities(np.arange(69) == 3, tuple(seen.values()))
     assert str(one).startswith("1 of 69 rows is odd,")
+    none = Oddities(np.zeros(69, bool), tuple(seen.values()))
+    assert str(none).startswith("No row is odd by itself, but all 69 together are, measured by")
     assert "age: 10 values far outside 0 to 110, such as -3, -3, -3" in text
     assert "'pilot'" in text
 

@@ -106,7 +106,7 @@ def plan(
     }
     truth = "never acts wrongly" if expected_jcw == 0 else f"acts wrongly on {exact(expected_jcw)}"
     sentence = (
-        f"{needed:,} certification rows show, with a chance of at least {exact(power)}, that a rule which "
+        f"{needed:,} certification {'row shows' if needed == 1 else 'rows show'}, with a chance of at least {exact(power)}, that a rule which "
         f"{truth} keeps {exact(alpha)} ({confidence(rho)} confidence)."
     )
     lines = {}

@@ -153,9 +153,10 @@ class OddCounts:
 
     def __str__(self) -> str:
         rows, verb = "row" if self.rows == 1 else "rows", "is" if self.odd == 1 else "are"
-        lines = [
-            f"{self.odd:,} of {self.rows:,} {rows} {verb} odd, measured by the rows that the model was trained on:"
-        ]
+        which = f"{self.odd:,} of {self.rows:,} {rows} {verb} odd"
+        if self.odd == 0:
+            which = f"No row is odd by itself, but all {self.rows:,} together are"
+        lines = [f"{which}, measured by the rows that the model was trained on:"]
         ordered = sorted(self.found, key=lambda one: (one.what in OF_ROWS, -one.rows))
         lines += [f"  {one.column}: {one.detail}" for one in ordered[:SHOWN]]
         if len(ordered) > SHOWN:
