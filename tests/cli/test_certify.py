@@ -437,6 +437,7 @@ def test_a_threshold_of_zero_has_no_sign(answers, call) -> None:
     ("arguments", "story"),
     [
         (["--correct", "correct"], "--predictions needs --label"),
+        (["--target", "who", "--proba", "a,b"], "file of predictions is --label"),
         (["--correct", "correct", "--score", "sure", "--label", "who"], "--correct with --score"),
         (["--correct", "correct", "--score", "sure", "--proba", "a,b"], "--correct with --score"),
         (["--label", "who", "--proba", "a,b", "--score", "sure"], "--predictions needs --label"),

@@ -119,6 +119,10 @@ def certify(
     extra: dict[str, object] = {}
     acts_at, borne = "", None
     if predictions:
+        if target:
+            raise typer.BadParameter(
+                "--target goes with MODEL and DATA; the truth in a file of predictions is --label."
+            )
         columns = {"--label": [label], "--predicted": [predicted], "--score": [score]}
         columns |= {"--proba": options.names(proba), "--correct": [correct]}
         if model is not None or {o for o, names in columns.items() if any(names)} not in WAYS:
