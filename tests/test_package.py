@@ -57,7 +57,9 @@ def test_rooms_are_attributes_of_a_fresh_import() -> None:
 
 @pytest.mark.parametrize("name", [name for names in rn._MOVED.values() for name in names])
 def test_names_that_0_1_had_at_the_top_tell_where_they_are(name: str) -> None:
-    with pytest.warns(DeprecationWarning, match=rf"reliablenet\.\w+\.{name}; the short name will be removed"):
+    with pytest.warns(
+        DeprecationWarning, match=rf"reliablenet\.\w+\.{name}; the short name will be removed"
+    ):
         assert getattr(rn, name).__name__ == name
     assert name not in rn.__all__
 
