@@ -236,10 +236,10 @@ def test_train_weighs_rows_by_a_column_that_is_no_feature(loans, call, tmp_path)
     kinds = table["default"].unique()
     table["counts"] = table["default"].map({kinds[0]: 9.0, kinds[1]: 1.0})
     table.to_csv(tmp_path / "weighted.csv", index=False)
-    shared = ("--target", "default", "--alpha", "0.4", "--members", "network", "--drop", "opened")
+    shared = ("--target", "default", "--alpha", "0.4", "--members", "network")
     shares = {}
     for name, more in {
-        "weighted": ("--weight", "Counts"),
+        "weighted": ("--weight", "Counts", "--drop", "opened"),
         "plain": ("--drop", "opened,counts"),
     }.items():
         out = tmp_path / f"{name}.rnet"
