@@ -24,7 +24,7 @@ from studies.guarantees.rules import (
     Trial,
 )
 
-LEAST = 100
+LEAST, LEAST_FAULTY = 100, 250  # fits around a network so far: the study goes on to `trial.fits`
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule != FAULT])
@@ -108,9 +108,9 @@ def test_no_weight_is_fitted_to_rows_on_which_a_rule_computes(rule):
 def test_the_committed_fits_keep_every_promise_and_catch_the_fault(trial):
     found = {(one["rule"], one["estimator"]): one for one in rules.STUDY.read()}
     record = found[trial.rule, trial.estimator]
-    assert (
-        record["draws"] >= LEAST
-    )  # the study goes on to `trial.fits`; the page says how many there are
+    quick = "LogisticRegression" in trial.estimator or "Boosting" in trial.estimator
+    least = LEAST_FAULTY if trial.rule == FAULT else LEAST
+    assert record["draws"] >= (trial.fits if quick or trial.rule == CONFORMAL else least)
     if trial.rule == FAULT:
         assert not rules.keeps_mean(record)
         return
