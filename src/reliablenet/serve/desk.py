@@ -130,7 +130,8 @@ class Desk:
             self._waiting += rows.size
         self._jobs.put(job)
         try:
-            return await asyncio.wait_for(job.done, timeout)
+            async with asyncio.timeout(timeout):
+                return await job.done
         except TimeoutError:
             raise busy(f"No decision within {timeout:g} s. Send the request again.") from None
 
