@@ -57,7 +57,7 @@ def test_of_several_parts_the_one_that_bears_least_is_named():
         ),
         (
             Certificate(3, 120, 153, alpha=0.05, rho=0.05, threshold=0.9, kind="monotone"),
-            "the budget is spent: hardly any change of the source would be survived "
+            "the budget is spent: it would survive hardly any change of the source "
             "(sensitivity, not a promise)",
         ),
         (Certificate(9, 120, 153, alpha=0.05, rho=0.05, threshold=0.9), ""),

@@ -165,7 +165,7 @@ def test_labels_of_which_the_model_knows_none_and_features_are_refused(
     result = call("certify", model, rows, "--target", "job")
     assert (result.exit_code, result.stderr) == (
         2,
-        "error: The model predicts from 'job', so that it is not the target.\n",
+        "error: 'job' is a column that the model predicts from, and cannot be the target.\n",
     )
     table = pd.read_csv(rows)
     table.assign(default="maybe").to_csv(loans / "maybe.csv", index=False)

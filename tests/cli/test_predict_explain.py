@@ -56,7 +56,7 @@ def test_json_counts_the_reasons_and_names_do_not_clash(folder, call) -> None:
     assert call(*arguments, "--keep", "threshold").exit_code == 0
     refused = call(*arguments, "--keep", "threshold", "--explain")
     assert refused.exit_code != 0
-    assert "has a column 'threshold', and so has what is written" in refused.stderr
+    assert "has a column 'threshold', and decisions have one of that name too" in refused.stderr
 
 
 def test_the_report_of_train_and_that_of_its_table_show_the_columns(trained, loans, call) -> None:

@@ -112,8 +112,8 @@ def test_what_is_said_holds_for_the_rule_in_force(watched):
     log.put_in_force(before.name, "1" * 64, before.document, before.scores)
     page = " ".join(watched.get("/").text.split())
     assert "every decision that the coin picked has its outcome" not in page
-    assert "Nothing of the rule in force waits for an audit" in page
-    assert "a false alarm ever comes with a probability of at most 5 %" in page
+    assert "No decision of the rule in force waits for an audit" in page
+    assert "the probability that a false alarm ever comes is at most 5 %" in page
     assert "of all rows, acted on wrongly; the budget is 10 %" in page
 
 

@@ -210,7 +210,7 @@ def team() -> str:
 
 
 def team_parts() -> str:
-    """Return what each member adds, over all tables of both halves that have been run.
+    """Return what each member adds, over those of the sixteen tables that have been run.
 
     On a table where the team ranks without a fault its area is 0, hence the median of the ratios.
     """

@@ -25,7 +25,7 @@ def survival(certificate: AnyCertificate) -> str:
     >>> survival(Certificate(1, 120, 153, alpha=0.05, rho=0.05, threshold=0.9))
     'would survive if 1.93 % of rows came from anywhere else, or if no kind of row became more than 1.63 times as common or rare (sensitivity, not a promise)'
     >>> survival(Certificate(3, 120, 153, alpha=0.05, rho=0.05, threshold=0.9, kind="monotone"))
-    'the budget is spent: hardly any change of the source would be survived (sensitivity, not a promise)'
+    'the budget is spent: it would survive hardly any change of the source (sensitivity, not a promise)'
     """
     cards = sensitivities(certificate)
     if not cards:
@@ -37,7 +37,7 @@ def survival(certificate: AnyCertificate) -> str:
     times = math.floor(100 * card.reach["likelihood ratio"]) / 100
     if times == 1.0:
         return (
-            f"{'of ' * bool(weakest)}{weakest}the budget is spent: hardly any change of the source would be survived "
+            f"{'of ' * bool(weakest)}{weakest}the budget is spent: it would survive hardly any change of the source "
             "(sensitivity, not a promise)"
         )
     return (

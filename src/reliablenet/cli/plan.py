@@ -169,8 +169,8 @@ def _plan_monitor(alpha: float, level: float, audit: float, as_json: bool) -> No
             f"about {labels:,.0f} audited rows"
         )
     show(
-        f"A rule that breaks {exact(alpha)} is found so soon, if {exact(audit)} of its rows are audited (chance of a "
-        f"false alarm, ever: {exact(level)}).",
+        f"How soon an alarm shows that a rule breaks {exact(alpha)}, if {exact(audit)} of its rows are audited (chance "
+        f"of a false alarm, ever: {exact(level)}):",
         lines,
     )
 

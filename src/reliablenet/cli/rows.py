@@ -74,7 +74,7 @@ def feature_batches(
         wanted = present if whole else [name for name in present if name not in also]
     elif used := [name for name in also if name in names]:
         raise InvalidDataError(
-            f"The model predicts from {used[0]!r}, so that it is not the target."
+            f"{used[0]!r} is a column that the model predicts from, and cannot be the target."
         )
     else:
         wanted = [name for name in names if name in present or name not in idle]
@@ -98,7 +98,7 @@ def kept_columns(file: TableFile, keep: str, written: Collection[str] = DECIDED)
     names = present if everything else find_columns(options.names(keep), present, file.name)
     if clash := [name for name in names if name in written]:
         raise InvalidDataError(
-            f"{file.name} has a column {clash[0]!r}, and so has what is written. Rename it to keep it."
+            f"{file.name} has a column {clash[0]!r}, and decisions have one of that name too. Rename it to keep it."
         )
     return names
 

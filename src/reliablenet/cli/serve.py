@@ -1,4 +1,4 @@
-"""`reliablenet serve`: decisions over HTTP, each of them in a log before it is told."""
+"""`reliablenet serve`: decisions over HTTP, each of them in a log before it is sent."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def serve(
     durable: Annotated[
         bool,
         typer.Option(
-            "--durable", help="SQLite: survive a power failure too, at a disk wait a batch."
+            "--durable", help="SQLite: survive a power failure too; each batch waits for the disk."
         ),
     ] = False,
     defer_odd: options.DeferOdd = False,

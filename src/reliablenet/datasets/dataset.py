@@ -232,7 +232,7 @@ def _group_masks(frame: pd.DataFrame, groups: Any, within: Mask) -> dict[str, Ma
     masks = {name: mask & within for name, mask in masks.items()}
     empty = [name for name, mask in masks.items() if not mask.any()]
     if empty or not masks:
-        expected = f"hold rows of the {int(within.sum())} shifted (or certification) rows each"
+        expected = f"each take some of the {int(within.sum())} shifted (or certification) rows"
         raise parameter_error("groups", OWNER, expected, empty or groups)
     return masks
 

@@ -177,8 +177,8 @@ def _source(stream: ScoreStream) -> Chart:
         stream.level,
         title="Evidence of another source",
         of="evidence of another source",
-        description=f"After {points[-1].rows:,} rows the evidence is {cells[-1][1]}; a change is told at {limit}.",
-        limit=f"a change is told at {limit}",
+        description=f"After {points[-1].rows:,} rows the evidence is {cells[-1][1]}; a change is reported at {limit}.",
+        limit=f"a change is reported at {limit}",
         numbers=_thinned(["Rows", "Evidence"], cells),
     )
 

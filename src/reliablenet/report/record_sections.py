@@ -92,7 +92,7 @@ def _purpose(subject: Subject) -> Section:
     ]
     deferring = (
         "For every row it acts or defers. Rows below the threshold are left to a person, who decides "
-        f"without it; on the certification fold these were {text.percent(1 - model.certificate_.coverage)} of "
+        f"without the model; on the certification fold these were {text.percent(1 - model.certificate_.coverage)} of "
         "the rows."
     )
     return Section(
@@ -288,7 +288,7 @@ def _monitoring(subject: Subject) -> Section:
         Fact("renewal", "What makes a new certificate necessary", *[subject.given.renewal] * 2)
     )
     told = (
-        "Every decision is logged before it is told; an independent coin picks those that are audited "
+        "Every decision is logged before it is sent; an independent coin picks those that are audited "
         "(reliablenet serve). The monitor's bound and alarm hold at every look (reliablenet monitor)."
     )
     return Section(

@@ -17,7 +17,7 @@ from reliablenet.report.charts import Numbers
 FORMAT = "reliablenet-record/1"
 NOT_GIVEN = "not given"
 RENEWAL = (
-    "An alarm of the monitor, a change of the source that the source test tells of, or a change of the "
+    "An alarm of the monitor, a change of the source that the source test reports, or a change of the "
     "process that makes the rows. Then acting stops, or all rows are deferred, until a certificate on "
     "fresh labelled rows is granted (reliablenet recertify); the old one stays in the chain."
 )

@@ -325,7 +325,10 @@ async def _refuse(_: Request, error: Any) -> Response:
 
 
 async def _no_such_address(request: Request, error: Any) -> Response:
-    told = {404: "There is nothing at this address.", 405: "Ask for this address in another way."}
+    told = {
+        404: "There is nothing at this address.",
+        405: "This address does not take this method.",
+    }
     answer = _json({"error": told.get(error.status_code, str(error.detail))}, error.status_code)
     answer.headers.update(error.headers or {})
     return answer

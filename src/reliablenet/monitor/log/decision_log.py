@@ -1,4 +1,4 @@
-"""`DecisionLog`: every decision is written before it is told, and outcomes join it by id.
+"""`DecisionLog`: every decision is written before it is sent, and outcomes join it by id.
 
 What was acknowledged is in the log, whatever happens to the process afterwards: a batch is one
 transaction, and `append` returns after its commit.
