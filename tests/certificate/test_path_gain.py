@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from reliablenet import Promise, certified_rule
+from reliablenet.certificate.path import learn_path
 from reliablenet.certificate.path_gain import _affordable, class_scales_pay
 from reliablenet.certificate.rule_plan import plan_rule
 from reliablenet.certificate.scored import ScoredRows
@@ -54,6 +57,66 @@ def test_rows_in_another_order_decide_the_same():
 def test_where_nothing_can_be_told_the_score_is_kept(rows):
     assert not pays(rows)
     assert plan_rule(Promise.overall(ALPHA), 0.5, 100, rows, [0, 1]).path.scales == {}
+
+
+def accepted_by_hand(place: list[float], spending: list[float], budget: float) -> list[bool]:
+    """Return the rows at or above the lowest place at which what they spend together is affordable."""
+    best = math.inf
+    for limit in sorted(set(place), reverse=True):
+        spent = sum(cost for own, cost in zip(place, spending, strict=True) if own >= limit)
+        if spent > budget * (1 + 1e-9):
+            break
+        best = limit
+    return [own >= best for own in place]
+
+
+def pays_by_hand(rows: ScoredRows, spending: np.ndarray) -> bool:
+    """Say it row by row: scales learned on four fifths, what they gain on the fifth, and its error."""
+    score, wrong, classes = rows.score.tolist(), rows.wrong.tolist(), rows.predicted.tolist()
+    ranked = sorted(range(rows.n), key=lambda row: (classes[row], score[row]))
+    part = {row: rank % 5 for rank, row in enumerate(ranked)}
+    places = [0.0] * rows.n
+    for number in range(5):
+        known = np.array([part[row] != number for row in range(rows.n)])
+        path = learn_path(rows.score[known], rows.predicted[known], spending[known], 0.5)
+        for row in range(rows.n):
+            if part[row] == number:
+                place = path.places(rows.score[row : row + 1], rows.predicted[row : row + 1])
+                places[row] = float(place[0])
+    costs = spending.tolist()
+    half, double = (accepted_by_hand(score, costs, budget) for budget in (0.5, 2.0))
+    near = [row for row in range(rows.n) if double[row] and not half[row]]
+    bought, spent = sum(not wrong[row] for row in near), sum(costs[row] for row in near)
+    if spent == 0:
+        return False
+    one, several = accepted_by_hand(score, costs, 1.0), accepted_by_hand(places, costs, 1.0)
+    gains = [
+        (several[row] - one[row]) * ((not wrong[row]) - bought / spent * costs[row])
+        for row in range(rows.n)
+    ]
+    mean = sum(gains) / rows.n
+    error = sum((gain - mean) ** 2 for gain in gains) ** 0.5
+    return sum(gains) > error
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("costs", [(1.0, 1.0), (1.0, 3.0)])
+def test_the_decision_is_that_of_the_plain_account(ties, costs):
+    said = []
+    for seed in range(100):
+        rows = draw(seed, 200, (0.55, 1.0))
+        if ties:
+            rows = ScoredRows(rows.score.round(2), rows.wrong, 0.5, predicted=rows.predicted)
+        spending = rows.wrong * np.take(costs, rows.predicted) / (rows.n * ALPHA)
+        said.append(class_scales_pay(rows, rows.predicted, spending))
+        assert said[-1] == pays_by_hand(rows, spending), seed
+    assert 10 <= sum(said) <= 90  # both answers are given
+
+
+def test_rules_that_act_on_the_same_rows_do_not_pay():
+    rows = draw(2, 300)
+    spending = 0.8 * rows.wrong / rows.wrong.sum()  # all are affordable, in whatever order
+    assert not class_scales_pay(rows, rows.predicted, spending)
 
 
 def test_a_budget_for_all_rows_leaves_nothing_to_gain():

@@ -118,10 +118,10 @@ def certify_dask(
     rho: float,
     *,
     owner: str,
+    classes: Any,
+    random_state: int,
     fixed: float | None = None,
     selection: ScoredRows | None = None,
-    classes: Any = None,
-    random_state: int = 0,
 ) -> Any:
     """Certify predictions that are collections of Dask's, with the same partitions.
 

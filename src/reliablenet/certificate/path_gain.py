@@ -93,7 +93,7 @@ def _places_of_unseen_rows(
 
 def _affordable(place: Floats, spending: Floats, budget: float = 1.0) -> NDArray[np.bool_]:
     """Tell which rows a rule along a path acts on that keeps a budget on these very rows."""
-    order = np.argsort(-place, kind="stable")
+    order = np.argsort(-place)
     over = np.flatnonzero(np.cumsum(spending[order]) > budget * (1.0 + 1e-9))
     cut = -np.inf if len(over) == 0 else place[order[over[0]]]
     return np.asarray(place > cut)
