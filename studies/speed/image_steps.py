@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ from reliablenet.training.devices import has_fast_bfloat16
 from reliablenet.training.loop import Run
 from reliablenet.training.settings import Settings
 from studies.runner import Block, Study
+from studies.speed.ratios import Figure
 from studies.speed.timing import best_times
 
 SHAPE, CLASSES, BATCH, MARGIN = (3, 32, 32), 10, 256, 4
@@ -79,14 +81,14 @@ def usual_epoch(known: Rows) -> Callable[[], object]:
 
 
 def our_epoch(
-    known: Rows, *, constrained: bool = False, loader: bool = False
+    known: Rows, *, constrained: bool = False, loader: bool = False, bfloat16: bool = True
 ) -> Callable[[], object]:
     """Return an epoch of steps of our loop, without the measurement at its end."""
     settings = Settings(
         alpha=0.03,
         schedule=Schedule.paper(),
         objective=Objective(),
-        optimisation=Optimisation.fast_images(),
+        optimisation=replace(Optimisation.fast_images(), bfloat16=bfloat16),
         threshold=0.8,
         aim=0.03,
         keep="last",
@@ -104,27 +106,29 @@ def our_epoch(
 
 
 def measure() -> list[dict[str, Any]]:
-    """Return the ratios, and the images a second of our plain epoch."""
+    """Return the ratios."""
     known = rows(IMAGES)
     works = [
         usual_epoch(known),
         our_epoch(known),
         our_epoch(known, constrained=True),
         our_epoch(known, loader=True),
+        our_epoch(known, bfloat16=False),
     ]
-    usual, plain, constrained, loaded = best_times(works, REPEATS)
-    bfloat16 = has_fast_bfloat16(torch.device("cpu"))
-    shared = {"bfloat16": bfloat16, "threads": torch.get_num_threads(), "on": platform.machine()}
-    figures = {
-        "usual loop with a DataLoader / ours": (usual / plain, "at least 2.5"),
-        "constrained step / plain step": (constrained / plain, "at most 1.05"),
-        "from a DataLoader / from memory": (loaded / plain, ""),
-        "images a second": (IMAGES / plain, ""),
+    usual, plain, constrained, loaded, whole = best_times(works, REPEATS)
+    figures = (
+        Figure("usual loop with a DataLoader / ours", usual / plain, "at least 2.5"),
+        Figure("usual loop with a DataLoader / ours in float32", usual / whole),
+        Figure("constrained step / plain step", constrained / plain, "at most 1.05"),
+        Figure("from a DataLoader / from memory", loaded / plain),
+    )
+    machine = {
+        "bfloat16": has_fast_bfloat16(torch.device("cpu")),
+        "threads": torch.get_num_threads(),
+        "on": platform.machine(),
+        "images_a_second": round(IMAGES / plain),
     }
-    return [
-        {"name": name, "value": round(value, 3), "target": target} | shared
-        for name, (value, target) in figures.items()
-    ]
+    return [asdict(figure) | {"met": figure.met} | machine for figure in figures]
 
 
 def blocks() -> list[Block]:

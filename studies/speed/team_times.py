@@ -131,7 +131,9 @@ def loop_of_ones_own() -> Iterator[Figure]:
 
         return run
 
-    plain, penalty, backward = times([steps(way) for way in ("plain", "penalty", "backward")], ROUNDS)
+    plain, penalty, backward = times(
+        [steps(way) for way in ("plain", "penalty", "backward")], ROUNDS
+    )
     label = "constrained step / plain step, in a loop of one's own"
     yield Figure(f"{label}, with `penalty`", penalty / plain, "at most 1.15")
     yield Figure(f"{label}, with `backward`", backward / plain, "at most 1.15")

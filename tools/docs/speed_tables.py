@@ -60,6 +60,16 @@ def speed() -> str:
 
 def team_times() -> str:
     """Return what the default costs beside boosting and beside its members, and the constraint in a loop."""
+    return _ratios("team_times")
+
+
+def image_steps() -> str:
+    """Return the speed of training on images beside a usual loop."""
+    return _ratios("image_steps")
+
+
+def _ratios(study: str) -> str:
+    """Return ratios of a study in one column, with what each was to be."""
     return record_table(
         {
             "what": lambda r: r["name"],
@@ -67,7 +77,7 @@ def team_times() -> str:
             "wanted": lambda r: r["target"],
             "": lambda r: {True: "met", False: bold("missed"), None: ""}[r["met"]],
         },
-        read_records("speed", "team_times"),
+        read_records("speed", study),
         left=("what", "wanted", ""),
     )
 
@@ -170,5 +180,6 @@ PARTS = {
     "speed": speed,
     "steps_tried": steps_tried,
     "team_times": team_times,
+    "image_steps": image_steps,
     "two_processes": two_processes,
 }
