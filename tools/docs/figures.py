@@ -168,6 +168,49 @@ def draw_remixing() -> Figure:
     return figure
 
 
+def draw_collapse() -> Figure:
+    """Draw one run under the paper's schedule that unlearns what it knew, beside the adaptive one."""
+    records = read_records("default", "collapse")
+    noisiest = max(record["noise"] for record in records)
+    runs: dict[str, list[dict[str, Any]]] = {}
+    for record in records:
+        if record["noise"] == noisiest:
+            runs.setdefault(record["schedule"], []).append(record)
+    paper = runs["paper"]
+    figure = Figure(figsize=(7.2, 4.4), layout="constrained")
+    (known, acted), (price, psi) = figure.subplots(2, 2, sharex=True)
+    for (schedule, run), colour in zip(runs.items(), (ORANGE, BLUE), strict=True):
+        epochs = [record["epoch"] for record in run]
+        label = f'schedule="{schedule}"'
+        known.plot(epochs, [record["accuracy"] for record in run], color=colour, label=label)
+        covered = [np.nan if r["coverage"] is None else r["coverage"] for r in run]
+        acted.plot(epochs, covered, color=colour)
+        kept = next(record for record in run if record["epoch"] == record["chosen_epoch"])
+        known.plot(kept["epoch"], kept["accuracy"], "o", color=colour)
+    epochs = [record["epoch"] for record in paper]
+    for axes, name in ((price, "multiplier"), (psi, "psi"), (psi, "tau")):
+        values = [np.nan if record[name] is None else record[name] for record in paper]
+        style = {"linestyle": ":"} if name == "tau" else {}
+        axes.plot(epochs, values, color="0.4" if name == "tau" else ORANGE, label=name, **style)
+    psi.axhline(paper[0]["alpha"], color="0.2", linewidth=1.2, linestyle="--")
+    psi.text(1, 1.1 * paper[0]["alpha"], "alpha", fontsize=8)
+    psi.set_yscale("log")
+    for axes, title in (
+        (known, "accuracy on the selection fold (dot: epoch kept)"),
+        (acted, "share acted on at the training threshold"),
+        (price, "paper: multiplier"),
+        (psi, "paper: surrogate psi and tau"),
+    ):
+        axes.set_title(title, loc="left", fontsize=9)
+        axes.spines[["top", "right"]].set_visible(False)
+    known.set_ylim(bottom=0.0)
+    price.set_xlabel("epoch")
+    psi.set_xlabel("epoch")
+    known.legend(frameon=False, fontsize=8, loc="upper right")
+    psi.legend(frameon=False, fontsize=8, loc="center left")
+    return figure
+
+
 def _axes(width: float, height: float) -> Any:
     axes = Figure(figsize=(width, height), layout="constrained").subplots()
     axes.spines[["top", "right"]].set_visible(False)
@@ -181,6 +224,7 @@ DRAWINGS = {
     "certified_throughput": draw_certified_throughput,
     "cost_by_size": draw_cost_by_size,
     "remixing": draw_remixing,
+    "collapse": draw_collapse,
 }
 
 
