@@ -29,6 +29,15 @@ from studies.runner import read_records
 from tools.docs.markdown import sentence, table
 
 PAPERS = "reliablenet_last@eps"
+REDUCED = (
+    "network",
+    "width",
+    "epochs",
+    "warmup_epochs",
+    "epochs_per_stage",
+    "max_stages",
+    "dual_rate",
+)
 CHANCE = 0.2  # an accuracy that no network of these datasets has that has learned anything
 COURSE = ["highest", "feasible_from", "last", "jcw_train", "jcw_selection"]
 ABLATED = ("erm@eps", "warmup@eps", PAPERS)  # without, with some and with all of the method
@@ -240,14 +249,19 @@ def _number(value: float, title: str) -> str:
     return f"{value:.4f}" if name in ("jcw", "aurc_shift") else f"{value:.3f}"
 
 
+def _shown(value: Any) -> str:
+    """Return a setting of a plan as the page has it; nothing for None."""
+    return "" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
 def _reductions(profile: Profile) -> str:
     """Say how the images of the profile differ from the paper's."""
     parts = []
     for name, plan in profile.plans.items():
         full = PROFILES["paper"].plans[name]
         changes = [
-            f"{key} {getattr(plan, key)} instead of {getattr(full, key) or 'the full network'}"
-            for key in ("width", "epochs", "warmup_epochs", "epochs_per_stage", "max_stages")
+            f"{key} {_shown(getattr(plan, key))} instead of {_shown(getattr(full, key)) or 'the full network'}"
+            for key in REDUCED
             if getattr(plan, key) != getattr(full, key)
         ]
         if plan.data != full.data:
