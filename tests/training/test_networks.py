@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import copy
 from functools import partial
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.functional import cross_entropy
 
 from reliablenet.errors import InvalidParameterError
 from reliablenet.methods import ERMClassifier, load
@@ -106,6 +108,25 @@ def test_cnn5_has_four_convolutions_and_one_linear_layer():
     # 3x3 kernels and biases, and 64 channels of 4x4 pixels before the head
     counts = [3 * 32 * 9 + 32, 32 * 64 * 9 + 64, 64 * 64 * 9 + 64, 64 * 64 * 9 + 64]
     assert [parameter_count(layer) for layer in layers] == [*counts, 64 * 4 * 4 * 10 + 10]
+
+
+def test_cnn5_pools_before_it_rectifies_to_the_bits_of_the_usual_order():
+    torch.manual_seed(0)
+    ours = cnn5((3, 9, 11), 4, width=4)
+    usual = copy.deepcopy(ours)
+    layers = list(usual.body)
+    for place in [i for i, layer in enumerate(layers) if isinstance(layer, nn.MaxPool2d)]:
+        layers[place : place + 2] = reversed(layers[place : place + 2])
+    usual.body = nn.Sequential(*layers)
+    assert [type(layer) for layer in layers[1:3]] == [nn.ReLU, nn.MaxPool2d]
+    images, labels = torch.randn(16, 3, 9, 11), torch.randint(0, 4, (16,))
+    outputs = []
+    for network in (ours, usual):
+        outputs.append(network(images))
+        cross_entropy(outputs[-1], labels).backward()
+    assert torch.equal(*outputs)
+    pairs = zip(ours.parameters(), usual.parameters(), strict=True)
+    assert all(torch.equal(one.grad, other.grad) for one, other in pairs)
 
 
 def test_resnet18_has_the_known_number_of_parameters():

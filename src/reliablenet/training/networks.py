@@ -131,20 +131,16 @@ def cnn5(shape: Sequence[int], n_classes: int, *, width: int = 32) -> Network:
     channels, *size = _check_shape(shape, n_classes, width, "cnn5")
     wide = 2 * width
 
-    def convolve(inputs: int, outputs: int) -> list[nn.Module]:
-        return [nn.Conv2d(inputs, outputs, 3, padding=1), nn.ReLU()]
-
-    def pool() -> nn.Module:
-        return nn.MaxPool2d(2, ceil_mode=True)
+    def convolve(inputs: int, outputs: int, *, pooled: bool = True) -> list[nn.Module]:
+        # Pooled before it is rectified: the same bits, and a quarter of the pixels to rectify.
+        pool = [nn.MaxPool2d(2, ceil_mode=True)] if pooled else []
+        return [nn.Conv2d(inputs, outputs, 3, padding=1), *pool, nn.ReLU()]
 
     body = nn.Sequential(
         *convolve(channels, width),
-        pool(),
         *convolve(width, wide),
-        pool(),
+        *convolve(wide, wide, pooled=False),
         *convolve(wide, wide),
-        *convolve(wide, wide),
-        pool(),
         nn.Flatten(),
     )
     height, breadth = (-(-side // 8) for side in size)  # three halvings, each rounded up
