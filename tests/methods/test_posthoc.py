@@ -95,6 +95,7 @@ def test_confidence_threshold_is_the_most_permissive_within_alpha(pairs, alpha) 
     assert certify_again(model, certification.X, certification.y) == model.certificate_
 
 
+@ANY_ROWS
 @settings(deadline=None, max_examples=100)
 @given(rows, alphas)
 def test_conformal_risk_control_accepts_at_or_above_its_threshold(pairs, alpha) -> None:
