@@ -533,7 +533,7 @@ def test_predictions_tell_who_bears_the_mistakes(predictions, call, tmp_path, mo
         (("--by", "race", "--threshold", "0.9"), "a promise finds its own thresholds"),
         (("--by", "truth"), "--label and --by both name the column 'truth'"),
         (("--by", "race"), "race"),  # no such column
-        (("--promise", "by-class", "--budget", "maybe=0.1"), "no class of the model"),
+        (("--promise", "by-class", "--budget", "maybe=0.1"), "but the classes of the model are"),
         (("--promise", "overall", "--lower-is-better"), "--lower-is-better"),
     ],
 )

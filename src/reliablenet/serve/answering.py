@@ -65,7 +65,7 @@ class ClassAnswers:
     def read_truth(self, value: Any, place: int) -> str:
         """Return a truth as the log keeps it.
 
-        One that is no class of the model makes the label wrong; one that differs from a class in case or
+        One that is not a class of the model makes the label wrong; one that differs from a class in case or
         spaces alone is refused, since it was meant to be that class.
         """
         if type(value) not in (str, int, float, bool) or len(str(value)) > MOST_LETTERS:
