@@ -437,11 +437,14 @@ def test_a_threshold_of_zero_has_no_sign(answers, call) -> None:
     ("arguments", "story"),
     [
         (["--correct", "correct"], "--predictions needs --label"),
-        (["--target", "who", "--proba", "a,b"], "file of predictions is --label"),
+        (["--target", "who", "--proba", "a,b"], "file of predictions give --label"),
         (["--correct", "correct", "--score", "sure", "--label", "who"], "--correct with --score"),
         (["--correct", "correct", "--score", "sure", "--proba", "a,b"], "--correct with --score"),
         (["--label", "who", "--proba", "a,b", "--score", "sure"], "--predictions needs --label"),
-        (["--label", "who", "--proba", "a,b", "--lower-is-better"], "--lower-is-better speaks of"),
+        (
+            ["--label", "who", "--proba", "a,b", "--lower-is-better"],
+            "--lower-is-better needs --score",
+        ),
         (["--correct", "sure", "--score", "sure"], "both name the column 'sure'"),
         (
             ["--correct", "entropy", "--score", "sure"],
@@ -514,7 +517,7 @@ def test_predictions_tell_who_bears_the_mistakes(predictions, call, tmp_path, mo
     arguments += ("--score", "sure", "--alpha", "0.1")
     shown = call(*arguments).stdout
     assert re.search(r"  borne by  side = left: \d+ of [\d,]+ rows acted on wrongly", shown)
-    assert "(explored; promised is only what the certificate names)" in shown
+    assert "(exploratory; only what the certificate names is promised)" in shown
     found = json.loads(call(*arguments, "--json").stdout)
     cells = {(cell["column"], cell["value"]): cell for cell in found["breakdown"]}
     assert {column for column, _ in cells} == {"", "true class", "predicted class", "side", "age", "p_no", "p_yes"}  # fmt: skip

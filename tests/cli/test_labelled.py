@@ -20,7 +20,7 @@ def path(tmp_path):
 
 
 def test_columns_are_found_whatever_their_case(path) -> None:
-    with pytest.warns(ColumnWarning, match="is taken for it") as said:
+    with pytest.warns(ColumnWarning, match="is used instead") as said:
         table = read_labelled(path, "late", group="WHO", by="age", drop="Zip", categorical="ZIP")
     assert (table.target, table.group, table.by, table.drop) == ("Late", "who", ("Age",), ("zip",))
     assert len(said) == 5

@@ -24,7 +24,7 @@ def test_train_prints_verdict_reason_files_and_the_next_command(trained, loans) 
     borne = [line for line in lines if line.startswith(("  borne by  ", "  and by    "))]
     said = model.breakdown_.summary(2)
     assert [
-        line[12:].removesuffix(" (explored; promised is only what the certificate names)")
+        line[12:].removesuffix(" (exploratory; only what the certificate names is promised)")
         for line in borne
     ] == (said if model.breakdown_.is_clear_anywhere else [])
     assert lines[-3:-1] == [f"  model     {loans}/model.rnet", f"  report    {loans}/page.html"]

@@ -22,7 +22,7 @@ def predict(
         Path,
         typer.Option(
             callback=options.output_or_folder,
-            help="Where decisions go; - for standard output. For a folder a folder, or one file called "
+            help="Where to write decisions; - for standard output. For a folder: a folder, or one file called "
             "*.csv.",
         ),
     ],
@@ -122,7 +122,7 @@ def predict(
             + f"\n  None of the odd rows is acted on: {odd_deferred(fitted.promise)}." * defer_odd
         )
     elif defer_odd and not odd.profiled:
-        note("the model has no input profile, so that no row was found odd: fit it again.")
+        note("the model has no input profile, so odd rows cannot be found: fit it again.")
     if reasons:
         counted = ", ".join(f"{reason} ({count:,})" for reason, count in reasons.most_common())
         note(f"why rows are deferred: {counted}. {EXPLAINED[-1]} describes the model, not causes.")

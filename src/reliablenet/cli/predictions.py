@@ -321,7 +321,7 @@ def name_classes(columns: Sequence[str], labels: Sequence[str], target: str) -> 
 
 
 def _is_verdict(places: NDArray[np.intp], wrong: NDArray[np.bool_]) -> bool:
-    """Tell whether the cells of a column say no more than which answers are wrong."""
+    """Tell whether a column only says which answers are wrong."""
     size, mistakes = np.bincount(places), np.bincount(places, weights=wrong)
     return bool(wrong.any() and np.all((mistakes == 0) | (mistakes == size)))
 

@@ -37,7 +37,7 @@ def train(
         typer.Option(
             envvar="RELIABLENET_MEMBERS",
             help="Who answers: auto, or network, boosting and forest, separated by commas; network alone "
-            "for no trees.",
+            "means no trees.",
         ),
     ] = "auto",
     tolerance: options.Tolerance = "",
