@@ -289,7 +289,7 @@ class SelectiveEstimator(
         return learns_rule(self.promise, len(getattr(self, "classes_", ())) or None)
 
     def _has_idle_selection(self) -> bool:
-        """Tell whether nothing but scales for the classes has a use for selection rows that were given."""
+        """Tell whether given selection rows would serve only to learn scales for the classes."""
         overall = self.promise is not None and self.promise.kind == "overall"
         return overall and not self._uses_selection()
 

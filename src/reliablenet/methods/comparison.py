@@ -243,7 +243,7 @@ class Comparison:
         if rival is None:
             return ""
         word = contest.word(rival)
-        verdict = f"{word} less" if word else "as good for all that these rows can tell"
+        verdict = f"{word} less" if word else "no clear difference in these rows"
         return (
             f" Certified at the same level, {rival} acts rightly on {contest.throughput[rival]:.3f}, "
             f"{verdict}: {contest.winner} is ahead in {contest.sureness(rival):.1%} of "
@@ -258,8 +258,8 @@ class Comparison:
             return ""
         offered = f"on {worth(self._offers[name]):.3f}" if name in self._offers else "on none"
         return (
-            f" Settled on beforehand, {first.name} would act rightly on "
-            f"{first.certified_throughput:.3f}; at its own part of rho {offered}."
+            f" If chosen beforehand, {first.name} would act rightly on "
+            f"{first.certified_throughput:.3f}; at its own part of rho, {offered}."
         )
 
     def _on_our_own(self, contest: Contest, rival: str | None) -> str:

@@ -1,4 +1,4 @@
-"""What is kept of the certification fold: what a method said of each row and what was true, no features."""
+"""What is kept of the certification fold: what a method said about each row and the truth, no features."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class KeptRows:
 
 @dataclass(frozen=True, eq=False)
 class Evidence(KeptRows):
-    """What a fitted method said of each row of the certification fold, and what was true.
+    """What a fitted method said about each row of the certification fold, and the truth.
 
     It holds no features: whoever gets the model does not get the data.
 
@@ -170,7 +170,7 @@ class Evidence(KeptRows):
 
 @dataclass(frozen=True, eq=False)
 class NumberEvidence(KeptRows):
-    """What a fitted method said of each row of the certification fold, and what was true.
+    """What a fitted method said about each row of the certification fold, and the truth.
 
     It holds no features: whoever gets the model does not get the data.
 

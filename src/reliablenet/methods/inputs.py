@@ -192,9 +192,9 @@ def make_folds(
         raise parameter_error(
             "groups",
             "fit",
-            "be None if both folds are given: nothing is cut",
+            "be None if both folds are given, because no fold is cut",
             type(groups).__name__,
-            "The groups of a certification fold go with it: certification=(X, y, groups).",
+            "Give the groups of a certification fold with it: certification=(X, y, groups).",
         )
     parts = cut_parts(
         target.strata(encoded),

@@ -94,7 +94,7 @@ class NeuralClassifier(NeuralEstimator, SelectiveClassifier):
                 raise parameter_error(
                     "promise",
                     "fit",
-                    f"not speak of groups: a {type(X).__name__} does not name them",
+                    f"not be about groups: a {type(X).__name__} does not name them",
                     str(self.promise),
                     "Fit it with alpha, and certify by group with `CertifiedThreshold` around it.",
                 )

@@ -74,7 +74,7 @@ def open_archive(path: Path) -> dict[str, bytes]:
 
 
 def check_stored(content: bytes, path: Path) -> None:
-    """Refuse an archive in the archive that is none, or would grow when it is read."""
+    """Refuse an inner archive that is not one, or that would grow when it is read."""
     with _open_stored(content, path):
         pass
 

@@ -106,7 +106,7 @@ def network_setting(stored: Any, factory: Callable[[Any, int], nn.Module] | None
     if not isinstance(stored, dict):
         if factory is not None:
             raise InvalidParameterError(
-                f"`network` of load is only for models with a network of their own; this one has "
+                f"`network` of load is only for models with a network of your own; this one has "
                 f"{stored!r}."
             )
         return stored
