@@ -190,7 +190,7 @@ def _watch(
     alpha: float | None,
 ) -> None:
     if share == 0.0:
-        found.why_not = "No decision is audited, so that nothing can be known of mistakes. Serve with a share of audits above 0."
+        found.why_not = "No decision is audited, so nothing can be known about mistakes. Serve with a share of audits above 0."
         return
     found.monitor = Monitor(found.certificate if alpha is None else alpha, level, share)
     if total == 0:

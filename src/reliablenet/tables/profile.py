@@ -190,7 +190,7 @@ class InputProfile:
         )
         if not sound:
             raise InvalidDataError(
-                "The input profile contradicts itself: columns must differ and count the same rows. "
+                "The input profile is inconsistent: columns must differ and count the same rows. "
                 "Fit and save the model again."
             )
 
