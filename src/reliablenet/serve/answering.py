@@ -1,4 +1,4 @@
-"""What a model answers with, a class or a number: how it is called, logged, and compared with a truth that is told."""
+"""What a model answers, a class or a number: how it is named, logged, and compared with a reported truth."""
 
 from __future__ import annotations
 
