@@ -198,7 +198,7 @@ def test_predict_without_a_model(loans, call, tmp_path) -> None:
     assert "error: There is no model file" in result.stderr
     result = call("predict", loans / "new.csv", loans / "new.csv", "--out", tmp_path / "d.csv")
     assert result.exit_code == 2
-    assert "is not a model file of ours" in result.stderr
+    assert "is not a ReliableNet model file" in result.stderr
 
 
 def test_train_by_group_counts_each_person_once_and_leaves_the_column_out(

@@ -181,11 +181,11 @@ def test_it_says_so_when_our_own_network_does_not_pay() -> None:
     same = Folds(fold, fold, fold)
     best = rn.compare(folds=same, methods=methods, alpha=0.2, resamples=50).best()
     assert best.name == "reader"
-    assert "A network of ours (reliablenet) does not pay here: 1.000 less." in best.sentence
+    assert "Our network (reliablenet) does not pay here: 1.000 less." in best.sentence
     del methods["most"]
     best = rn.compare(folds=same, methods=methods, alpha=0.2, resamples=50).best()
     assert "reliablenet acts rightly on" in best.sentence  # said once
-    assert "A network of ours" not in best.sentence
+    assert "Our network" not in best.sentence
 
 
 def test_intervals_hold_the_figure_they_are_about() -> None:

@@ -155,7 +155,7 @@ def test_missing_and_foreign_files(tmp_path) -> None:
     with pytest.raises(rn.errors.ModelFileError, match=r"No model file can be read at .*none.rnet"):
         rn.load(tmp_path / "none.rnet")
     (tmp_path / "text.rnet").write_text("hello")
-    with pytest.raises(rn.errors.ModelFileError, match="not a model file of ours"):
+    with pytest.raises(rn.errors.ModelFileError, match="not a ReliableNet model file"):
         rn.load(tmp_path / "text.rnet")
 
 
@@ -411,7 +411,7 @@ class Opaque:
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (Opaque(), "wraps a scikit-learn estimator or a network of ours; got Opaque"),
+        (Opaque(), "wraps a scikit-learn estimator or a network of this library; got Opaque"),
         (
             make_pipeline(TabularEncoder(), KNeighborsClassifier(algorithm="kd_tree")),
             "the types .*KDTree.*, which are not known to be harmless",

@@ -68,7 +68,7 @@ def monitor(
 ) -> None:
     """Tell whether a rule in use still keeps its promise, from the outcomes of its decisions.
 
-    Look as often as you like: while the promise is kept, the alarm is ever raised with a chance of at most --level. A table has the columns accepted and wrong (or --label and --truth), and audited where only a share of the rows was. Exit code 0 if there is no alarm, 4 if there is one.
+    Look as often as you like: while the promise is kept, the chance that the alarm is ever raised is at most --level. A table has the columns accepted and wrong (or --label and --truth), and audited where only a share of the rows was. Exit code 0 if there is no alarm, 4 if there is one.
 
     Example: reliablenet monitor decisions.db --out page.html
 

@@ -49,8 +49,7 @@ def predict(
 ) -> None:
     """Write a label or value, a confidence and whether to act on it for each row of a table, as CSV.
 
-    Rows with accepted = False are for a person to decide. The table is read in batches. What does not
-    look like the rows that the model was trained on is said below; --defer-odd acts on no such row.
+    Rows with accepted = False are for a person to decide. The table is read in batches. Rows unlike those that the model was trained on are reported; --defer-odd acts on none of them.
 
     With --explain there are four more columns: the threshold of the row, what it lacks, why it is deferred,
     and the columns that lower its confidence. They describe the model; no certificate covers them. Each

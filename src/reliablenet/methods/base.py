@@ -107,7 +107,7 @@ class SelectiveEstimator(
     # How far `fit` came: "settings", "folds", "training" or "certification". A failure while folds are
     # read or the certification fold is open may depend on that fold, which `compare` must know.
     _reached: str = "settings"
-    # Groups of the rows that are trained and chosen on, while `fit` runs, where a promise speaks of some.
+    # Groups of the rows that are trained and chosen on, while `fit` runs, where a promise is about groups.
     _learned_by: tuple[Columns | None, Columns | None] = (None, None)
 
     # What scikit-learn's metadata routing cannot read from the signature of `fit`.
@@ -153,7 +153,7 @@ class SelectiveEstimator(
             each group in the certification fold one row counts, drawn at random: the certificate
             is then about a random row of a random new group.
         by : array-like of shape (n,), or mapping or data frame of columns, optional
-            Group of each row, where the promise speaks of groups; by default the column of X.
+            Group of each row, where the promise is about groups; by default the column of X.
         sample_weight : array-like of shape (n,), optional
             How much each row counts in training and in what is chosen there. Threshold and certificate
             count every row once: they are about the rows that will come.

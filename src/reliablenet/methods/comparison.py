@@ -91,7 +91,7 @@ class Comparison:
     promise : Promise or None
         What all methods are to keep, if it is another promise than that of alpha.
     classes : tuple or None
-        Labels, where a promise speaks of them.
+        Labels, where a promise is about them.
     tolerance : str
         Of numbers: how far one may be off and still be right, in words.
     """
@@ -269,9 +269,9 @@ class Comparison:
         if name in (contest.winner, rival) or name not in contest.throughput:
             return ""
         if not contest.word(name):
-            return f" A network of ours ({ours[0]}) shows no gain here."
+            return f" Our network ({ours[0]}) shows no gain here."
         loss = contest.throughput[contest.winner] - contest.throughput[name]
-        return f" A network of ours ({ours[0]}) does not pay here: {loss:.3f} less."
+        return f" Our network ({ours[0]}) does not pay here: {loss:.3f} less."
 
     def to_json(self) -> str:
         """Return all but the fitted models as strict JSON, to be reported later.

@@ -94,7 +94,7 @@ class Evidence(KeptRows):
     row : integer array of shape (n,)
         Number of the row in the table given to `fit`, from 0; -1 where the fold was given by itself.
     by : dict of arrays of shape (n,)
-        Groups of the rows, where a promise speaks of them: columns by name, as texts, numbers or
+        Groups of the rows, where a promise is about them: columns by name, as texts, numbers or
         truth values.
 
     Examples
@@ -185,7 +185,7 @@ class NumberEvidence(KeptRows):
     row : integer array of shape (n,)
         Number of the row in the table given to `fit`, from 0; -1 where the fold was given by itself.
     by : dict of arrays of shape (n,)
-        Groups of the rows, where a promise speaks of them.
+        Groups of the rows, where a promise is about them.
 
     Examples
     --------

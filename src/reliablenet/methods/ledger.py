@@ -125,7 +125,7 @@ def clear() -> None:
 
 @contextmanager
 def closed() -> Iterator[None]:
-    """Write nothing down meanwhile: whoever looks at many methods at once allows for it himself."""
+    """Write nothing down meanwhile: a caller that looks at many methods at once allows for it itself."""
     token = _closed.set(True)
     try:
         yield

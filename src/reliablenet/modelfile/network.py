@@ -53,7 +53,7 @@ class NetworkParts:
     team: Team | None = None
 
     def shape(self) -> dict[str, Any]:
-        """Return what the manifest says of the network."""
+        """Return what the manifest says about the network."""
         shape = list(self.input_shape)
         return {"input_shape": shape, "chunk": chunk_rows(1 + len(shape))}
 

@@ -52,7 +52,7 @@ class ClassAnswers:
 
     @property
     def told(self) -> str:
-        """What is not said of a class by its name: nothing."""
+        """What must be said about an answer besides its name: for a class, nothing."""
         return ""
 
     def texts(self, answers: Sequence[Any]) -> list[str]:

@@ -360,7 +360,7 @@ def _check_tolerance(name: str, values: list[Any]) -> None:
 
 
 class _Levels:
-    """The categories that a model knows of one column, to read texts by without comparing them."""
+    """The categories that a model knows for one column, to read texts by without comparing them."""
 
     def __init__(self, levels: Sequence[str]) -> None:
         self._codes: dict[Value, int] = {level: place for place, level in enumerate(levels)}

@@ -82,7 +82,7 @@ def opened_arrow(path: Path) -> Iterator[ArrowTable]:
         ) from None
     if kind not in ("Parquet", "Feather"):
         raise InvalidDataError(
-            f"{path.name} is {kind}, which is no longer read. Write it anew, or as Parquet or CSV."
+            f"{path.name} is {kind}, which is no longer read. Save it in the current Feather format, or as Parquet or CSV."
         )
     try:
         if kind == "Parquet":

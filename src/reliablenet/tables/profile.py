@@ -135,7 +135,7 @@ class ColumnProfile:
 
 @dataclass(frozen=True)
 class NumberProfile:
-    """What a profile knows of columns that are all numbers of an array, one below the other.
+    """What a profile knows about columns that are all numbers of an array, one below the other.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""`GroupBudgets`: what the constraint knows of groups: a budget for each, and how many rows a batch has."""
+"""`GroupBudgets`: what the constraint knows about groups: a budget for each, and how many rows a batch has."""
 
 from __future__ import annotations
 
