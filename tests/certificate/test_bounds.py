@@ -5,11 +5,12 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from scipy.special import rel_entr
 from scipy.stats import beta, binom, binomtest
 from statsmodels.stats.proportion import proportion_confint
 
 from reliablenet.certificate import clopper_pearson_upper, hoeffding_upper, uniform_slack
-from reliablenet.certificate.bounds import clopper_pearson_interval
+from reliablenet.certificate.bounds import clopper_pearson_interval, coin_divergence
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 
@@ -381,3 +382,10 @@ def test_no_rows_say_nothing_and_extreme_levels_are_still_intervals():
 def test_bad_counts_of_an_interval_are_named(arguments, message):
     with pytest.raises(InvalidParameterError, match=message):
         clopper_pearson_interval(*arguments)
+
+
+@pytest.mark.parametrize("u", [1e-6, 0.1, 0.5, 0.999])
+@pytest.mark.parametrize("q", [0.0, 1e-6, 0.2, 0.5, 1.0])
+def test_the_divergence_of_two_coins_is_that_of_scipy(q, u):
+    expected = float(rel_entr([q, 1.0 - q], [u, 1.0 - u]).sum())
+    assert coin_divergence(q, u) == pytest.approx(expected, rel=1e-9, abs=1e-16)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, hypergeom
 
 from reliablenet.certificate import Certificate, Provenance
 from reliablenet.certificate.fingerprint import Fingerprint
 from reliablenet.certificate.judgement import (
+    IMPLAUSIBLE,
     Count,
     first_excess_error,
     judge,
@@ -188,3 +190,44 @@ def test_where_one_part_knows_no_labels_none_are_known(early):
     first.merge(second)
     assert first.labels is None
     assert first.right == 4
+
+
+@pytest.mark.parametrize(
+    ("errors", "accepted", "wrong", "n", "warned"),
+    [
+        (40, 100, 100, 1000, True),
+        (23, 23, 80, 500, True),  # all of them wrong, where one in six is
+        (22, 100, 100, 1000, False),  # bad luck may be
+        (10, 100, 100, 1000, False),  # as all rows
+        (0, 100, 100, 1000, False),
+        (100, 1000, 100, 1000, False),
+        (0, 0, 100, 1000, False),
+        (1000, 1000, 1000, 1000, False),
+    ],
+)
+def test_rows_acted_on_that_are_wrong_more_often_than_all_are_warned_of(
+    errors, accepted, wrong, n, warned
+):
+    count = Count(n=n, accepted=accepted, errors=errors, right=n - wrong)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        count.certificate(0.05, 0.05, 0.5, "fixed")
+    text = (
+        f"Rows acted on are wrong more often ({errors / max(accepted, 1):.1%}) than all rows ({wrong / n:.1%}): the "
+        "higher the score, the more mistakes. If a low score means a sure answer, turn its sign."
+    )
+    assert [str(one.message) for one in found] == [text] * warned
+    assert all(one.category is LabelWarning for one in found)
+
+
+def test_a_ranking_is_blamed_where_chance_cannot_be():
+    """The bound on the chance is above that of drawing rows without replacement, for any threshold."""
+    n, wrong, accepted = 300, 60, 40
+    for errors in range(accepted + 1):
+        count = Count(n=n, accepted=accepted, errors=errors, right=n - wrong)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            count.certificate(0.5, 0.05, 0.5, "fixed")
+        if found:
+            assert n * hypergeom.sf(errors - 1, n, wrong, accepted) < IMPLAUSIBLE
+    assert found

@@ -15,6 +15,7 @@ from reliablenet.certificate.labels import (
     column_indices,
     find_places,
     known_indices,
+    warn_of_twins,
 )
 from reliablenet.certificate.scored import score_rows
 from reliablenet.errors import InvalidDataError, LabelWarning
@@ -294,3 +295,24 @@ def test_of_columns_too_the_labels_are_written_down_where_others_will_come():
     found = column_indices(np.array(["a", "z"]), NAMES, 2, "certify", seen)
     assert found.tolist() == [0, -1]
     assert seen == LabelsSeen(2, 1, {"z": None})
+
+
+def test_classes_that_differ_in_case_or_spaces_alone_are_warned_of():
+    text = (
+        "`y` of fit holds 'yes' and 'YES ', which differ in case or spaces alone, and they are taken for two "
+        "classes. Spell them alike if they are one."
+    )
+    with pytest.warns(LabelWarning, match=f"^{re.escape(text)}$"):
+        warn_of_twins(["yes", "no", "YES ", 1, True], "fit")
+    warn_of_twins(["yes", "no", 1, "1", None], "fit")
+
+
+def test_a_second_spelling_in_the_truth_is_refused_though_the_first_is_predicted():
+    with pytest.raises(InvalidDataError, match="holds 'YES' where the predictions say 'yes'"):
+        score_rows(
+            None,
+            ["yes", "no", "YES"],
+            score=[0.9] * 3,
+            predicted=["yes", "no", "yes"],
+            owner="certify",
+        )

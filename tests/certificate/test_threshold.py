@@ -206,7 +206,8 @@ class TestLabels:
         """AUDIT: a rule that is always wrong was certified as soon as it acted seldom enough."""
         y = (np.arange(1000) < 15).astype(int)
         score = np.where(y == 1, 0.99, 0.6)
-        found = certify(np.column_stack([score, 1 - score]), y, 0.9)
+        with pytest.warns(LabelWarning, match="turn its sign"):
+            found = certify(np.column_stack([score, 1 - score]), y, 0.9)
         assert (found.errors, found.accepted) == (15, 15)
         assert found.certified
         assert found.empty
@@ -514,7 +515,8 @@ def test_answers_that_are_all_wrong_are_worth_nothing() -> None:
     assert certificate.certified
     assert certificate.empty
     assert str(certificate) == ("Certified, but worth nothing: of 5 rows acted on 5 were wrong.")
-    assert not rn.certify(score=score, correct=right, threshold=985, alpha=0.05).empty
+    with pytest.warns(LabelWarning, match="turn its sign"):
+        assert not rn.certify(score=score, correct=right, threshold=985, alpha=0.05).empty
 
 
 def test_scored_rows_without_labels_may_have_any_threshold() -> None:

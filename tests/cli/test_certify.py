@@ -222,6 +222,36 @@ def test_predicted_labels_spelled_otherwise_are_refused_by_name(
     assert "Spell the labels alike" in result.stderr
 
 
+def test_true_labels_in_two_spellings_are_refused_where_predictions_have_one(
+    call, tmp_path
+) -> None:
+    table = pd.DataFrame({"y": ["no", "yes", "NO", "YES"] * 50, "p": ["no", "yes"] * 100, "s": 0.9})
+    table.to_csv(tmp_path / "p.csv", index=False)
+    words = ("--predictions", tmp_path / "p.csv", "--label", "y", "--predicted", "p")
+    result = call("certify", *words, "--score", "s")
+    assert result.exit_code == 2
+    assert "where the predictions say" in result.stderr
+
+
+def test_predictions_in_other_words_than_the_truth_are_refused(call, tmp_path) -> None:
+    table = pd.DataFrame({"y": ["no", "yes"] * 100, "p": [0, 1] * 100, "s": 0.9})
+    table.to_csv(tmp_path / "p.csv", index=False)
+    words = ("--predictions", tmp_path / "p.csv", "--label", "y", "--predicted", "p")
+    result = call("certify", *words, "--score", "s")
+    assert result.exit_code == 2
+    assert "No label in 'p' ('0', '1') is one in 'y' ('no', 'yes')" in result.stderr
+
+
+def test_an_inverted_score_is_noted(call, tmp_path) -> None:
+    unsure = np.linspace(0.0, 1.0, 2000)
+    wrong = np.random.default_rng(0).random(2000) < 0.3 * unsure**2
+    table = pd.DataFrame({"right": (~wrong).astype(int), "unsure": unsure})
+    table.to_csv(tmp_path / "p.csv", index=False)
+    words = ("certify", "--predictions", tmp_path / "p.csv", "--correct", "right", "--score")
+    assert "turn its sign" in call(*words, "unsure").stderr
+    assert "turn its sign" not in call(*words, "unsure", "--lower-is-better").stderr
+
+
 def test_true_labels_spelled_otherwise_than_the_model_spells_them_are_refused(
     trained, loans, call
 ) -> None:
@@ -241,12 +271,16 @@ def test_true_labels_spelled_otherwise_than_the_model_spells_them_are_refused(
         ("--label y --proba y,p", "--label and --proba both name the column 'y'"),
         ("--label y --proba p,p", "--proba and --proba both name the column 'p'"),
         ("--label y --predicted p --score s --group p", "--predicted and --group both name"),
+        ("--label y --predicted Y --score s", "--label and --predicted both name the column 'y'"),
+        ("--label Y --predicted y --score s", "--label and --predicted both name the column 'y'"),
+        ("--correct right --score RIGHT", "--score and --correct both name the column 'right'"),
+        ("--label y --predicted p --score s --by Y", "--label and --by both name the column 'y'"),
     ],
 )
 def test_a_column_given_twice_is_refused(call, tmp_path, monkeypatch, columns, named) -> None:
     """What is compared with itself is never wrong."""
     monkeypatch.setenv("COLUMNS", "200")
-    table = {"correct": ["a", "b"] * 50, "y": ["a", "b"] * 50, "p": "a", "s": 0.9}
+    table = {"correct": ["a", "b"] * 50, "y": ["a", "b"] * 50, "p": "a", "s": 0.9, "right": 1}
     pd.DataFrame(table).to_csv(tmp_path / "p.csv", index=False)
     result = call("certify", "--predictions", tmp_path / "p.csv", *columns.split())
     assert result.exit_code == 2

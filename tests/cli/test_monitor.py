@@ -41,6 +41,16 @@ def test_a_table_is_judged_as_the_class_does(tmp_path):
         assert ("recertify" in shown.output) == (code == 4)
 
 
+def test_a_column_given_twice_is_refused(tmp_path):
+    """What is compared with itself is never wrong."""
+    file = tmp_path / "outcomes.csv"
+    pd.DataFrame({"accepted": ["yes"] * 50, "y": ["a"] * 50}).to_csv(file, index=False)
+    for words in (("--label", "y", "--truth", "y"), ("--wrong", "accepted")):
+        refused = run("monitor", file, *words)
+        assert refused.exit_code == 2
+        assert "both name the column" in refused.output
+
+
 def test_labels_audits_groups_and_empty_outcomes(tmp_path):
     accepted, wrong = outcomes(1000, 0.04)
     random = np.random.default_rng(1)

@@ -87,6 +87,14 @@ def test_an_infinity_in_a_frame_names_its_column() -> None:
         model().fit(frame, Y)
 
 
+def test_two_spellings_of_one_class_are_warned_of() -> None:
+    labels = np.where(Y[0] == Y, "no", "yes").astype(object)
+    labels[np.flatnonzero(labels == "no")[::2]] = "NO"
+    rule = rn.CertifiedThreshold(GaussianNB(), alpha=0.9, random_state=0)
+    with pytest.warns(rn.errors.LabelWarning, match="'NO' and 'no', which differ in case"):
+        rule.fit(X, labels)
+
+
 @pytest.mark.parametrize(
     ("labels", "message"),
     [

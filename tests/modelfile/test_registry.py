@@ -65,7 +65,7 @@ def test_this_room_alone_knows_no_method_and_load_brings_them(tmp_path) -> None:
     run = [sys.executable, "-c", code, str(path)]
     told = subprocess.run(run, capture_output=True, text=True, check=True).stdout.splitlines()
     assert told == [
-        f"{path} holds a model of class 'ERMClassifier', which is not registered. Import the module that defines it, or load it with the version that wrote it.",
+        f"{path} holds a model of class 'ERMClassifier', which is not registered as a network. Import the module that defines it, or load it with the version that wrote it.",
         "ERMClassifier",
     ]
 

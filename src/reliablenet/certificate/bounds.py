@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainccinv, betaincinv
+from scipy.special import betainccinv, betaincinv, xlog1py
 
 from reliablenet._checks import as_array, parameter_error
 from reliablenet.errors import InvalidParameterError
@@ -194,6 +194,15 @@ def uniform_slack(
     with np.errstate(over="ignore"):  # a slack too large for a float is infinite
         wide = b_tau * np.sqrt((d * np.log(3.0 * m) + np.log(2.0) - np.log(level)) / (2.0 * m))
         return _unwrap(wide + b_tau * l_g * r / (2.0 * smoothing * m))
+
+
+def coin_divergence(q: float, u: float) -> float:
+    """Return the Kullback-Leibler divergence of a coin of chance q from one of chance u, 0 < u < 1.
+
+    Near coins differ by less than the rounding of the plain formula.
+    """
+    up, down = (q - u) / u, (u - q) / (1.0 - u)
+    return float(u * (xlog1py(1.0 + up, up) - up) + (1.0 - u) * (xlog1py(1.0 + down, down) - down))
 
 
 def numbers(name: str, values: ArrayLike, owner: str) -> NDArray[np.float64]:

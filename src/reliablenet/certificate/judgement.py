@@ -17,6 +17,7 @@ from scipy.special import bdtr
 
 from reliablenet._checks import is_real, parameter_error
 from reliablenet._warn import warn_user
+from reliablenet.certificate.bounds import coin_divergence
 from reliablenet.certificate.fingerprint import Fingerprint
 from reliablenet.certificate.planning import largest_certifiable_errors
 from reliablenet.certificate.record import Certificate, Kind, Provenance, Unit
@@ -120,7 +121,8 @@ class Count:
         kind: Kind,
         provenance: Provenance | None = None,
     ) -> Certificate:
-        """Put the counts into a certificate."""
+        """Put the counts into a certificate; warn where the score looks inverted."""
+        self._warn_of_ranking()
         return Certificate(
             errors=self.errors,
             accepted=self.accepted,
@@ -134,6 +136,21 @@ class Count:
             unknown=self.unknown,
             provenance=replace(provenance or Provenance(), model=self.mark.text()),
         )
+
+    def _warn_of_ranking(self) -> None:
+        """Warn where rows acted on are wrong more often than all rows, beyond any bad luck."""
+        wrong = self.n - self.right
+        if self.errors * self.n <= wrong * self.accepted:
+            return
+        acted, among_all = self.errors / self.accepted, wrong / self.n
+        # Hoeffding's bound of a sample without replacement; a threshold is one of at most n.
+        chance = self.n * math.exp(-self.accepted * coin_divergence(acted, among_all))
+        if chance < IMPLAUSIBLE:
+            warn_user(
+                f"Rows acted on are wrong more often ({acted:.1%}) than all rows ({among_all:.1%}): the "
+                "higher the score, the more mistakes. If a low score means a sure answer, turn its sign.",
+                LabelWarning,
+            )
 
 
 def warn_of_labels(rows: ScoredRows) -> None:

@@ -86,7 +86,7 @@ class LabelsSeen:
 
     def check(self, classes: Any, owner: str, name: str = "y") -> None:
         """Raise if no label is known, or if only case or spaces keep some apart; warn of unknown ones."""
-        refuse_other_spelling(self.true - self.said, self.said - self.true, owner, name)
+        refuse_other_spelling(self.true - self.said, self.said, owner, name)
         if not self.unknown:
             return
         strangers, known = list(self.strangers), as_array(classes).tolist()
@@ -161,18 +161,36 @@ def check_spelling(
         seen.merge(found)
 
 
+def warn_of_twins(classes: Iterable[Any], owner: str) -> None:
+    """Warn if two classes differ in case or spaces alone: more often a slip than two classes."""
+    first: dict[str, str] = {}
+    for label in classes:
+        if isinstance(label, str):
+            twin = first.setdefault(_plain(label), label)
+            if twin is not label:
+                warn_user(
+                    f"`y` of {owner} holds {twin!r} and {label!r}, which differ in case or spaces alone, "
+                    "and they are taken for two classes. Spell them alike if they are one.",
+                    LabelWarning,
+                )
+
+
 def refuse_other_spelling(
     strangers: Iterable[Any], known: Iterable[Any], owner: str, name: str
 ) -> None:
     """Raise if a label that is not known differs from a known one in case or spaces alone."""
-    plain = {label.strip().casefold(): label for label in known if isinstance(label, str)}
+    plain = {_plain(label): label for label in known if isinstance(label, str)}
     for label in strangers:
-        twin = plain.get(label.strip().casefold()) if isinstance(label, str) else None
+        twin = plain.get(_plain(label)) if isinstance(label, str) else None
         if twin is not None:
             raise InvalidDataError(
                 f"`{name}` of {owner} holds {label!r} where the predictions say {twin!r}: they differ "
                 "in case or spaces alone. Spell the labels alike."
             )
+
+
+def _plain(label: str) -> str:
+    return label.strip().casefold()
 
 
 def _distinct(classes: Any, owner: str) -> NDArray[Any]:

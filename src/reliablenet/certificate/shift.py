@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import xlog1py
 
 from reliablenet._checks import as_array, check_fraction, check_seed, is_real, parameter_error
+from reliablenet.certificate.bounds import coin_divergence
 from reliablenet.certificate.fingerprint import mix
 from reliablenet.errors import InvalidDataError
 
@@ -79,7 +79,7 @@ def bound_under_shift(bound: float, size: float, distance: Distance = "total var
         return u
     if -math.log(u) <= move:
         return 1.0
-    return float(brentq(lambda q: _kl(q, u) - move, u, 1.0, xtol=1e-15, rtol=1e-14))
+    return float(brentq(lambda q: coin_divergence(q, u) - move, u, 1.0, xtol=1e-15, rtol=1e-14))
 
 
 def shift_to_reach(bound: float, alpha: float, distance: Distance = "total variation") -> float:
@@ -119,7 +119,7 @@ def shift_to_reach(bound: float, alpha: float, distance: Distance = "total varia
         return (limit - u) ** 2 / (u * (1.0 - u))
     if distance == "likelihood ratio":
         return max(limit / u, (1.0 - u) / (1.0 - limit))
-    return _kl(limit, u)
+    return coin_divergence(limit, u)
 
 
 @dataclass(frozen=True)
@@ -286,12 +286,6 @@ def keep_by_weight(weights: Any, most: float, random_state: int = 0) -> NDArray[
     drawn = mix(np.arange(len(values), dtype=np.uint64) ^ seed) >> np.uint64(11)
     kept: NDArray[np.bool_] = drawn * 2.0**-53 < values / most
     return kept
-
-
-def _kl(q: float, u: float) -> float:
-    """Return the divergence of two coins, of which near ones differ by less than the plain formula's rounding."""
-    up, down = (q - u) / u, (u - q) / (1.0 - u)
-    return float(u * (xlog1py(1.0 + up, up) - up) + (1.0 - u) * (xlog1py(1.0 + down, down) - down))
 
 
 def _check_bound(bound: Any, owner: str) -> float:

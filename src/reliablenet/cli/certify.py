@@ -134,7 +134,6 @@ def certify(
             )
         if lower_is_better and not score:
             raise typer.BadParameter("--lower-is-better needs --score.")
-        _refuse_twice(columns | {"--group": [group], "--by": options.names(by)})
         if positive and len(columns["--proba"]) != 1:
             raise typer.BadParameter("--positive needs --proba with exactly one column.")
         limits = (0.05 if alpha is None else alpha, 0.05 if rho is None else rho)
@@ -163,7 +162,9 @@ def certify(
                 by=tuple(options.names(by)),
                 lower_is_better=lower_is_better,
             )
-            file = file.as_spelled().with_known_labels()
+            file = file.as_spelled()
+            options.refuse_twice(file.given())
+            file = file.with_known_labels()
             if promised is not None:
                 promised = promises.make_promise(limits[0], promise, file.by, budget, costs, common)
             found: Certificate | RuleCertificate = certify_partitions(
@@ -218,15 +219,3 @@ def certify(
         show(verdict(found, subject), lines)
     if not found.certified:
         raise typer.Exit(REFUSED)
-
-
-def _refuse_twice(columns: dict[str, list[str]]) -> None:
-    """Raise if one column is given for two things: what is compared with itself is never wrong."""
-    given: dict[str, str] = {}
-    for option, names in columns.items():
-        for name in filter(None, names):
-            if name in given:
-                raise typer.BadParameter(
-                    f"{given[name]} and {option} both name the column {name!r}. Give each its own."
-                )
-            given[name] = option

@@ -142,6 +142,9 @@ def _watch_file(
     with local_file(place) as path:
         given = OutcomeColumns(accepted, wrong, label, truth, group=group)
         columns = default_columns(path, given)
+        outcome = {"--label": label, "--truth": truth} if label else {"--wrong": columns.wrong}
+        read = {"--accepted": columns.accepted, "--group": group} | outcome
+        options.refuse_twice({option: [name] for option, name in read.items()})
         if columns.audited and audit is None and not columns.probability:
             raise typer.BadParameter(
                 "the table has a column audited: give the share of rows that is audited with --audit."

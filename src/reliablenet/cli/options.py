@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -260,3 +261,15 @@ Key = Annotated[
         help="A private key to sign with; a password is taken from RELIABLENET_KEY_PASSWORD."
     ),
 ]
+
+
+def refuse_twice(columns: Mapping[str, Sequence[str]]) -> None:
+    """Raise if one column is given with two options: what is compared with itself is never wrong."""
+    given: dict[str, str] = {}
+    for option, names in columns.items():
+        for name in filter(None, names):
+            if name in given:
+                raise typer.BadParameter(
+                    f"{given[name]} and {option} both name the column {name!r}. Give each its own."
+                )
+            given[name] = option

@@ -108,6 +108,12 @@ class Predictions:
             changes[name] = tuple(spelled[column] for column in getattr(self, name))
         return replace(self, **changes)
 
+    def given(self) -> dict[str, list[str]]:
+        """Return the columns by the option that each was given with."""
+        single = ("label", "predicted", "score", "correct", "group")
+        found = {f"--{name}": [getattr(self, name)] for name in single}
+        return found | {"--proba": list(self.proba), "--by": list(self.by)}
+
     def threshold(self, value: float) -> float:
         """Return a threshold of scores as one of rows, or one of rows as one of scores."""
         return 0.0 - value if self.lower_is_better else value
@@ -129,10 +135,14 @@ class Predictions:
             self.check_labels(labels)
 
     def check_labels(self, labels: LabelsSeen) -> None:
-        """Raise if a slip in spelling would be a class."""
-        # without probabilities, labels of both kinds may be two classes
-        said = labels.said if self.proba else labels.said - labels.true
-        refuse_other_spelling(labels.true - labels.said, said, "certify", self.label)
+        """Raise if a slip in spelling would be a class, or if predictions and truth have no label in common."""
+        refuse_other_spelling(labels.true - labels.said, labels.said, "certify", self.label)
+        if self.predicted and labels.said and not labels.true & labels.said:
+            raise InvalidDataError(
+                f"No label in {self.predicted!r} ({listed(sorted(labels.said))}) is one in {self.label!r} "
+                f"({listed(sorted(labels.true))}), so that every prediction would be wrong. Write both in "
+                "the same words."
+            )
 
     def breakdown(self, certificate: Certificate | RuleCertificate) -> Breakdown | None:
         """Count who bears the mistakes of a certified rule: by label and by every other column of the file."""

@@ -12,7 +12,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from reliablenet._checks import check_threshold
 from reliablenet._warn import warn_user
 from reliablenet.certificate import Certificate, RuleCertificate
-from reliablenet.certificate.labels import LabelsSeen, class_indices, known_indices
+from reliablenet.certificate.labels import (
+    LabelsSeen,
+    class_indices,
+    known_indices,
+    warn_of_twins,
+)
 from reliablenet.certificate.scored import ScoredRows, top_entries
 from reliablenet.errors import FoldWarning, InvalidDataError
 from reliablenet.methods.decisions import Decisions, Outputs
@@ -183,6 +188,7 @@ def find_classes(labels: NDArray[Any], owner: str) -> NDArray[Any]:
         raise InvalidDataError(
             f"`y` of {owner} must hold at least two classes; got 1 class: {classes.tolist()}."
         )
+    warn_of_twins(classes.tolist(), owner)
     return classes
 
 

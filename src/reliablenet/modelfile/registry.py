@@ -135,6 +135,6 @@ def find_class(name: Any, kind: Kind, path: Any) -> Any:
     """Return the class that a file names."""
     if not isinstance(name, str) or _kinds.get(name) != kind:
         raise ModelFileError(
-            f"{path} holds a model of class {name!r}, which is not registered. Import the module that defines it, or load it with the version that wrote it."
+            f"{path} holds a model of class {name!r}, which is not registered as a {kind}. Import the module that defines it, or load it with the version that wrote it."
         )
     return _classes[name]
