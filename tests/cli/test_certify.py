@@ -239,7 +239,7 @@ def test_predictions_in_other_words_than_the_truth_are_refused(call, tmp_path) -
     words = ("--predictions", tmp_path / "p.csv", "--label", "y", "--predicted", "p")
     result = call("certify", *words, "--score", "s")
     assert result.exit_code == 2
-    assert "No label in 'p' ('0', '1') is one in 'y' ('no', 'yes')" in result.stderr
+    assert "No label in 'p' ('0', '1') occurs in 'y' ('no', 'yes')" in result.stderr
 
 
 def test_an_inverted_score_is_noted(call, tmp_path) -> None:

@@ -139,9 +139,9 @@ class Predictions:
         refuse_other_spelling(labels.true - labels.said, labels.said, "certify", self.label)
         if self.predicted and labels.said and not labels.true & labels.said:
             raise InvalidDataError(
-                f"No label in {self.predicted!r} ({listed(sorted(labels.said))}) is one in {self.label!r} "
-                f"({listed(sorted(labels.true))}), so that every prediction would be wrong. Write both in "
-                "the same words."
+                f"No label in {self.predicted!r} ({listed(sorted(labels.said))}) occurs in {self.label!r} "
+                f"({listed(sorted(labels.true))}), so every prediction would be wrong. Use the same words "
+                "in both columns."
             )
 
     def breakdown(self, certificate: Certificate | RuleCertificate) -> Breakdown | None:
