@@ -23,7 +23,7 @@ INSTALL = "Dask is not installed: pip install 'reliablenet[dask]'"
 
 
 def is_dask(value: Any) -> bool:
-    """Tell whether a value is a collection of Dask's, or a mapping that holds one; nothing is imported."""
+    """Tell whether a value is a Dask collection, or a mapping that holds one; nothing is imported."""
     if isinstance(value, Mapping):
         return any(map(is_dask, value.values()))
     return hasattr(value, "__dask_graph__")
@@ -49,7 +49,7 @@ def map_parts(function: Callable[..., Any], given: Mapping[str, Any]) -> list[An
     for name, value in given.items():
         if not hasattr(value, "to_delayed"):
             raise InvalidDataError(
-                f"`{name}` must be a collection of Dask's as the others are; got a {type(value).__name__}. "
+                f"`{name}` must be a Dask collection, as the others are; got a {type(value).__name__}. "
                 "Give all of them as columns of one Dask data frame."
             )
     sizes = {
@@ -58,7 +58,7 @@ def map_parts(function: Callable[..., Any], given: Mapping[str, Any]) -> list[An
     }
     if len(set(sizes.values())) != 1:
         raise InvalidDataError(
-            f"Values of Dask must have the same partitions; got {sizes} of them. Give columns of one data "
+            f"Dask collections must have the same partitions; got {sizes} of them. Give columns of one data "
             "frame, and arrays in chunks of whole rows."
         )
     # one task for the function, whatever it holds: each worker gets it once

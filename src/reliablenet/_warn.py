@@ -15,7 +15,7 @@ _silent: ContextVar[bool] = ContextVar("silent", default=False)
 
 @contextmanager
 def without_warnings() -> Iterator[None]:
-    """Leave our warnings out, in this thread alone: of a part of the rows, what it says of all may be untrue."""
+    """Silence our warnings in this thread: what they say about some rows may not be true of all."""
     before = _silent.set(True)
     try:
         yield

@@ -42,11 +42,11 @@ class ClusterError(ReliableNetError, ConnectionError):
 
 
 class ClusterWarning(UserWarning):
-    """A cluster is there and has nobody yet who works."""
+    """A cluster has no workers yet."""
 
 
 class NotCertifiedWarning(UserWarning):
-    """No certificate could be had; the message says whether the rule acts or defers every row."""
+    """No certificate was granted; the message says whether the rule acts or defers every row."""
 
 
 class ConstraintWarning(UserWarning):

@@ -191,7 +191,7 @@ def test_a_damaged_pack_is_an_error_and_nothing_is_lost(store, line):
     text = path.read_text() + line + "\n"
     path.write_text(text)
     for read in (store.records, store.pack, lambda: store.read("adult", "new", 0)):
-        with pytest.raises(DataFileError, match=r"Line 7 of .*adult.jsonl is no run .* Restore"):
+        with pytest.raises(DataFileError, match=r"Line 7 of .*adult.jsonl is not a run .* Restore"):
             read()
     assert path.read_text() == text
 

@@ -310,7 +310,7 @@ def test_dask_arrays_in_chunks_of_rows_are_taken(spread_table) -> None:
         InvalidDataError, match=r"must have the same partitions; got \{'proba': 4, "
     ):
         certified_threshold(proba, y.rechunk(200), 0.2)
-    with pytest.raises(InvalidDataError, match="`y` must be a collection of Dask's as the others"):
+    with pytest.raises(InvalidDataError, match="`y` must be a Dask collection, as the others"):
         certified_threshold(proba, TABLE["y"], 0.2)
 
 

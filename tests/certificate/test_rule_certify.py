@@ -85,8 +85,8 @@ def test_a_budget_of_a_label_that_no_row_knows_is_refused():
         with pytest.raises(InvalidDataError) as caught:
             certified_rule(None, labels[Y], promise, **given)
         assert str(caught.value) == (
-            f"`alpha` of Promise.{promise.kind} names ['Yes'], which no row has as its label or its "
-            "prediction; they have ['no', 'yes']. Spell it as they do, or give the `classes` of the model."
+            f"`alpha` of Promise.{promise.kind} names ['Yes'], but no row has that label or prediction; "
+            "the rows have ['no', 'yes']. Spell it as the rows do, or give the `classes` of the model."
         )
     truth = np.where(np.arange(len(Y)) < 5, "maybe", labels[Y])  # never predicted, but a label
     found = certified_rule(None, truth, Promise.by_predicted({"maybe": 0.01}), **given)
@@ -170,7 +170,7 @@ def test_with_units_one_row_of_each_counts():
     ("call", "message"),
     [
         (lambda: certified_rule(EASY, TRUTH, 0.05), "`promise` of certified_rule must be a Promise; got 0.05. Did you mean Promise.overall(...)?"),
-        (lambda: certified_rule(EASY, TRUTH, Promise.by_class({2: 0.1})), "`alpha` of Promise.by_class names [2], which is no class of the model; its classes are [0, 1]."),
+        (lambda: certified_rule(EASY, TRUTH, Promise.by_class({2: 0.1})), "`alpha` of Promise.by_class names [2], but the classes of the model are [0, 1]."),
         (lambda: certified_rule(EASY, TRUTH, Promise.cost(np.eye(3), 0.1)), "`matrix` of Promise.cost must have a row and a column for each class of the model, [0, 1]; got 3 rows."),
         (lambda: certified_rule(EASY, TRUTH, Promise.by_group(0.1)), "`by` of certified_rule must give the group of each row (group); got None."),
         (lambda: certified_rule(EASY, TRUTH, Promise.by_group(0.1), by=["A"]), "`by` of certified_rule must give one group for each of the 200 rows; got shape (1,) for 'group'."),

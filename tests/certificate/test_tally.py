@@ -191,15 +191,15 @@ def test_one_positive_cost_is_a_count():
 @pytest.mark.parametrize(
     ("promise", "classes", "rows", "message"),
     [
-        (Promise.by_class({"cat": 0.1, "eel": 0.1, "elk": 0.1}), NAMES, None, "`alpha` of Promise.by_class names ['eel', 'elk'], which is no class of the model; its classes are ['cat', 'dog', 'cow']."),
-        (Promise.by_predicted({"eel": 0.1}), NAMES, None, "`alpha` of Promise.by_predicted names ['eel'], which is no class of the model; its classes are ['cat', 'dog', 'cow']."),
+        (Promise.by_class({"cat": 0.1, "eel": 0.1, "elk": 0.1}), NAMES, None, "`alpha` of Promise.by_class names ['eel', 'elk'], but the classes of the model are ['cat', 'dog', 'cow']."),
+        (Promise.by_predicted({"eel": 0.1}), NAMES, None, "`alpha` of Promise.by_predicted names ['eel'], but the classes of the model are ['cat', 'dog', 'cow']."),
         (Promise.cost(COSTS, 1.0), NAMES[:2], None, "`matrix` of Promise.cost must have a row and a column for each class of the model, ['cat', 'dog']; got 3 rows."),
         (Promise.cost(COSTS, 1.0, classes=["cat", "dog", "elk"]), NAMES, None, "`matrix` of Promise.cost must have a row and a column for each class of the model, ['cat', 'dog', 'cow']; got those of ['cat', 'dog', 'elk']."),
-        (Promise.by_group(0.1, by=["race", "sex"]), None, make_rows(by=False), "The promise speaks of the groups of race and sex: give the group of each row with `by`."),
+        (Promise.by_group(0.1, by=["race", "sex"]), None, make_rows(by=False), "The promise is about the groups of race and sex: give the group of each row with `by`."),
         (Promise.by_class(0.1), None, ScoredRows(np.ones(3), np.zeros(3, bool), 0.0), "Promise.by_class needs true and predicted labels; `correct` alone has none."),
         (Promise.by_predicted(0.1), None, ScoredRows(np.ones(3), np.zeros(3, bool), 0.0), "Promise.by_predicted needs true and predicted labels; `correct` alone has none."),
         (Promise.cost(COSTS, 1.0), None, ScoredRows(np.ones(3), np.zeros(3, bool), 0.0), "Promise.cost needs true and predicted labels; `correct` alone has none."),
-        (Promise.cost(COSTS, 1.0, classes=["cat", "dog", "elk"]), None, with_names(make_rows()), "Promise.cost has costs for ['cat', 'dog', 'elk'] alone; the rows hold other labels."),
+        (Promise.cost(COSTS, 1.0, classes=["cat", "dog", "elk"]), None, with_names(make_rows()), "Promise.cost has costs for ['cat', 'dog', 'elk'] only, but the rows hold other labels."),
         (Promise.cost(COSTS, 1.0), None, with_names(make_rows()), "Promise.cost must name the classes of its matrix: Promise.cost(matrix, budget, classes=[...])."),
     ],
 )  # fmt: skip
@@ -484,8 +484,8 @@ def test_a_budget_for_a_label_that_no_row_has_is_refused(kind):
         with pytest.raises(InvalidDataError) as refusal:
             tally.check_labels(["dog", "cat"])
         assert str(refusal.value) == (
-            f"`alpha` of Promise.{kind} names ['dgo'], which no row has as its label or its prediction; "
-            "they have ['cat', 'cow', 'dog']. Spell it as they do, or give the `classes` of the model."
+            f"`alpha` of Promise.{kind} names ['dgo'], but no row has that label or prediction; the rows "
+            "have ['cat', 'cow', 'dog']. Spell it as the rows do, or give the `classes` of the model."
         )
 
 

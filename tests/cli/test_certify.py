@@ -239,7 +239,7 @@ def test_predictions_in_other_words_than_the_truth_are_refused(call, tmp_path) -
     words = ("--predictions", tmp_path / "p.csv", "--label", "y", "--predicted", "p")
     result = call("certify", *words, "--score", "s")
     assert result.exit_code == 2
-    assert "No label in 'p' ('0', '1') is one in 'y' ('no', 'yes')" in result.stderr
+    assert "No label in 'p' ('0', '1') occurs in 'y' ('no', 'yes')" in result.stderr
 
 
 def test_an_inverted_score_is_noted(call, tmp_path) -> None:
@@ -471,11 +471,14 @@ def test_a_threshold_of_zero_has_no_sign(answers, call) -> None:
     ("arguments", "story"),
     [
         (["--correct", "correct"], "--predictions needs --label"),
-        (["--target", "who", "--proba", "a,b"], "file of predictions is --label"),
+        (["--target", "who", "--proba", "a,b"], "file of predictions give --label"),
         (["--correct", "correct", "--score", "sure", "--label", "who"], "--correct with --score"),
         (["--correct", "correct", "--score", "sure", "--proba", "a,b"], "--correct with --score"),
         (["--label", "who", "--proba", "a,b", "--score", "sure"], "--predictions needs --label"),
-        (["--label", "who", "--proba", "a,b", "--lower-is-better"], "--lower-is-better speaks of"),
+        (
+            ["--label", "who", "--proba", "a,b", "--lower-is-better"],
+            "--lower-is-better needs --score",
+        ),
         (["--correct", "sure", "--score", "sure"], "both name the column 'sure'"),
         (
             ["--correct", "entropy", "--score", "sure"],
@@ -548,7 +551,7 @@ def test_predictions_tell_who_bears_the_mistakes(predictions, call, tmp_path, mo
     arguments += ("--score", "sure", "--alpha", "0.1")
     shown = call(*arguments).stdout
     assert re.search(r"  borne by  side = left: \d+ of [\d,]+ rows acted on wrongly", shown)
-    assert "(explored; promised is only what the certificate names)" in shown
+    assert "(exploratory; only what the certificate names is promised)" in shown
     found = json.loads(call(*arguments, "--json").stdout)
     cells = {(cell["column"], cell["value"]): cell for cell in found["breakdown"]}
     assert {column for column, _ in cells} == {"", "true class", "predicted class", "side", "age", "p_no", "p_yes"}  # fmt: skip
@@ -567,7 +570,7 @@ def test_predictions_tell_who_bears_the_mistakes(predictions, call, tmp_path, mo
         (("--by", "race", "--threshold", "0.9"), "a promise finds its own thresholds"),
         (("--by", "truth"), "--label and --by both name the column 'truth'"),
         (("--by", "race"), "race"),  # no such column
-        (("--promise", "by-class", "--budget", "maybe=0.1"), "no class of the model"),
+        (("--promise", "by-class", "--budget", "maybe=0.1"), "but the classes of the model are"),
         (("--promise", "overall", "--lower-is-better"), "--lower-is-better"),
     ],
 )

@@ -181,7 +181,7 @@ def test_a_folder_with_something_else_inside_is_left_alone(place, call, tmp_path
     (tmp_path / "notes.txt").write_text("mine")
     ran = call("predict", place / "model.rnet", place / "fresh", "--out", tmp_path)
     assert ran.exit_code == 2
-    assert "holds more than these decisions: 'notes.txt'. Name an empty folder" in ran.stderr
+    assert "holds other files: 'notes.txt'. Name an empty folder" in ran.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 

@@ -20,7 +20,7 @@ def path(tmp_path):
 
 
 def test_columns_are_found_whatever_their_case(path) -> None:
-    with pytest.warns(ColumnWarning, match="is taken for it") as said:
+    with pytest.warns(ColumnWarning, match="is used instead") as said:
         table = read_labelled(path, "late", group="WHO", by="age", drop="Zip", categorical="ZIP")
     assert (table.target, table.group, table.by, table.drop) == ("Late", "who", ("Age",), ("zip",))
     assert len(said) == 5
@@ -107,7 +107,7 @@ def test_a_probability_whose_label_is_not_known_is_asked_for(call, tmp_path) -> 
     assert asked.exit_code == 2
     assert "Of which label is 'p' the probability? 'y' holds 'bad', 'good'" in asked.stderr
     assert call(*arguments, "--positive", "good").exit_code == 0
-    assert "--positive is for" in call(*arguments[:-1], "p,q", "--positive", "good").stderr
+    assert "--positive needs" in call(*arguments[:-1], "p,q", "--positive", "good").stderr
     table.assign(p=2.0).to_csv(tmp_path / "t.csv", index=False)
     assert (
         "must hold probabilities, from 0 to 1; got 2"

@@ -167,7 +167,7 @@ def test_recertify_writes_a_renewed_model_or_nothing(tmp_path):
     words = ("--target", "y", "--out", again, "--sequential", state)
     first = run("recertify", out, tmp_path / "few.csv", *words)
     assert first.exit_code == 3
-    assert "look again any time" in first.output
+    assert "look again at any time" in first.output
     for month in ("march", "april"):
         frame = pd.read_csv(tmp_path / f"{month}.csv")
         (frame.tail(285)).to_csv(tmp_path / f"{month}.csv", index=False)

@@ -67,7 +67,7 @@ def test_options_make_a_promise(typed: dict[str, object], made: Promise | None) 
         ),
         (
             {"names": ["by-class=0.1"], "budget": ["A=0.1"]},
-            "--promise by-class has a budget for all labels, and --budget one for some",
+            "--promise by-class gets a budget for all labels and, with --budget, one for some",
         ),
         ({"budget": ["0.1"]}, "--budget without a label is for --costs; .* use --alpha 0.1"),
         ({"names": ["by-class"], "budget": ["A=0.1", "A=0.2"]}, "--budget names 'A' twice"),
@@ -75,7 +75,7 @@ def test_options_make_a_promise(typed: dict[str, object], made: Promise | None) 
         ({"names": ["among-accepted"], "by": ["race"]}, "--promise among-accepted with --by needs --common"),
         ({"budget": ["1", "2"]}, "two budgets without a label"),
         ({"names": ["cost"], "budget": ["4"]}, "--promise cost needs --costs FILE"),
-        ({"costs": Path("costs.csv")}, "and --budget with the mean cost"),
+        ({"costs": Path("costs.csv")}, "and --budget with the highest mean cost"),
     ],
 )  # fmt: skip
 def test_options_that_do_not_fit_are_refused(typed: dict[str, object], message: str) -> None:
@@ -114,9 +114,9 @@ def test_a_table_of_costs_must_be_square_and_full(tmp_path: Path, text: str, mes
 @pytest.mark.parametrize(
     ("promise", "message"),
     [
-        (Promise.by_class({"Yes": 0.1}), "--budget names 'Yes', which is no class. Did you mean 'yes'"),
-        (Promise.by_predicted({"?": 0.1}), r"which is no class. There are \['no', 'yes'\]"),
-        (Promise.by_group({"soth": 0.1}, by="region"), "no group of 'region'. Did you mean 'south'"),
+        (Promise.by_class({"Yes": 0.1}), "--budget names 'Yes', which is not a class. Did you mean 'yes'"),
+        (Promise.by_predicted({"?": 0.1}), r"which is not a class. There are \['no', 'yes'\]"),
+        (Promise.by_group({"soth": 0.1}, by="region"), "not a group of 'region'. Did you mean 'south'"),
     ],
 )  # fmt: skip
 def test_a_budget_for_a_label_that_is_not_there_is_refused(promise: Promise, message: str) -> None:

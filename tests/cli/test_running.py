@@ -149,7 +149,7 @@ def test_a_setting_is_that_of_the_flag_the_environment_the_file_the_default(
 @pytest.mark.parametrize(
     ("text", "code", "message"),
     [
-        ("alpah = 0.02", 2, "sets ['alpah']; known are ['alpha', "),
+        ("alpah = 0.02", 2, "has unknown settings ['alpah']; known are ['alpha', "),
         ("alpha = ", 2, "is not a TOML file"),
         ("alpha = 7.0", 2, "must lie in (0, 1); got 7.0. Did you mean 7%?"),
         (None, 5, "error: There is no file"),

@@ -24,7 +24,7 @@ def test_train_prints_verdict_reason_files_and_the_next_command(trained, loans) 
     borne = [line for line in lines if line.startswith(("  borne by  ", "  and by    "))]
     said = model.breakdown_.summary(2)
     assert [
-        line[12:].removesuffix(" (explored; promised is only what the certificate names)")
+        line[12:].removesuffix(" (exploratory; only what the certificate names is promised)")
         for line in borne
     ] == (said if model.breakdown_.is_clear_anywhere else [])
     assert lines[-3:-1] == [f"  model     {loans}/model.rnet", f"  report    {loans}/page.html"]
@@ -198,7 +198,7 @@ def test_predict_without_a_model(loans, call, tmp_path) -> None:
     assert "error: There is no model file" in result.stderr
     result = call("predict", loans / "new.csv", loans / "new.csv", "--out", tmp_path / "d.csv")
     assert result.exit_code == 2
-    assert "is not a model file of ours" in result.stderr
+    assert "is not a ReliableNet model file" in result.stderr
 
 
 def test_train_by_group_counts_each_person_once_and_leaves_the_column_out(

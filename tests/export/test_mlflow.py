@@ -90,7 +90,7 @@ def test_arrays_have_a_tensor_for_a_signature(tmp_path) -> None:
     assert json.loads(said["signature"]["outputs"])[0]["type"] == "boolean"
     found = pyfunc._load_pyfunc(str(tmp_path / "model" / "model.rnet")).predict(rows)
     assert found["label"].tolist() == clf.predict(rows).tolist()
-    with pytest.raises(InvalidParameterError, match="must name a folder to be made"):
+    with pytest.raises(InvalidParameterError, match="must name a new folder"):
         write_folder(clf, tmp_path / "m.rnet", tmp_path / "model")
 
 

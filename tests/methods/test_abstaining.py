@@ -157,7 +157,7 @@ def test_a_subclass_may_take_fewer_settings(kind) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"network": "tabular"}, "`network` of {} must have one output a row"),
+        ({"network": "tabular"}, "`network` of {} must return one output per row"),
         (
             {"scored_by": "margin"},
             """`scored_by` of {} must be "native" or "softmax"; got 'margin'""",

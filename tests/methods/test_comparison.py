@@ -72,7 +72,7 @@ def test_groups_are_asked_for_before_anything_is_fitted() -> None:
 def test_equals_are_called_equal() -> None:
     best = comparison(methods={"one": Scores(0), "two": Scores(2)}).best()
     assert 0.4 < best.sureness < LIKELY
-    assert "as good for all that these rows can tell" in best.sentence
+    assert "no clear difference in these rows" in best.sentence
 
 
 def test_the_runner_up_is_the_next_rule_that_differs() -> None:
@@ -151,7 +151,7 @@ def test_the_winner_acts_rightly_on_most_rows_at_its_own_part_of_rho() -> None:
     best = found.best()
     assert (best.name, best.certificate.throughput) == ("favourite", 0.5)
     assert (
-        "Settled on beforehand, other would act rightly on 0.540; at its own part of rho on 0.480."
+        "If chosen beforehand, other would act rightly on 0.540; at its own part of rho, on 0.480."
         in best.sentence
     )
 
@@ -181,11 +181,11 @@ def test_it_says_so_when_our_own_network_does_not_pay() -> None:
     same = Folds(fold, fold, fold)
     best = rn.compare(folds=same, methods=methods, alpha=0.2, resamples=50).best()
     assert best.name == "reader"
-    assert "A network of ours (reliablenet) does not pay here: 1.000 less." in best.sentence
+    assert "Our network (reliablenet) does not pay here: 1.000 less." in best.sentence
     del methods["most"]
     best = rn.compare(folds=same, methods=methods, alpha=0.2, resamples=50).best()
     assert "reliablenet acts rightly on" in best.sentence  # said once
-    assert "A network of ours" not in best.sentence
+    assert "Our network" not in best.sentence
 
 
 def test_intervals_hold_the_figure_they_are_about() -> None:
@@ -259,7 +259,7 @@ def test_altered_parts_of_rho_are_refused() -> None:
     choice = {"divisors": {"well": 1, "badly": 2}, "family": {"well": "well", "badly": "badly"}}
     for altered, message in (
         (choice, "sum to rho at most"),
-        (choice | {"divisors": {"well": 1}}, r"need a part of rho; \['badly'\] have none"),
+        (choice | {"divisors": {"well": 1}}, r"no part of rho: \['badly'\]"),
         (choice | {"divisors": {"well": 1}, "family": {}}, "choice of a comparison must be among"),
         (
             {"divisors": {"x": 1}, "family": {"well": "x", "badly": "x", "x": "x"}},

@@ -185,7 +185,7 @@ def test_a_threshold_of_its_own_and_a_promise_do_not_go_together() -> None:
 
 def test_groups_must_be_asked_for_known_and_complete() -> None:
     plain = rn.CertifiedThreshold(LogisticRegression())
-    with pytest.raises(InvalidParameterError, match="the promise speaks of none"):
+    with pytest.raises(InvalidParameterError, match="the promise is about none"):
         plain.fit(TABLE[NUMBERS], LABELS, by=TABLE.group)
     model = rn.CertifiedThreshold(LogisticRegression(), promise=PROMISES["group"])
     with pytest.raises(InvalidParameterError, match="fit needs the group of each row"):
@@ -256,7 +256,7 @@ def test_classes_that_are_not_there_are_refused_before_training(promise: Promise
         def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
             raise AssertionError("trained")
 
-    with pytest.raises(InvalidParameterError, match=r"class of the model.*\['no', 'yes'\]"):
+    with pytest.raises(InvalidParameterError, match=r"class(es)? of the model.*\['no', 'yes'\]"):
         rn.CertifiedThreshold(Untrained(), promise=promise).fit(TABLE[NUMBERS], LABELS)
 
 

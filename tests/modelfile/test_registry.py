@@ -64,14 +64,19 @@ def test_this_room_alone_knows_no_method_and_load_brings_them(tmp_path) -> None:
     )
     run = [sys.executable, "-c", code, str(path)]
     told = subprocess.run(run, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert told == [f"{path} holds a 'ERMClassifier', which we do not know here.", "ERMClassifier"]
+    assert told == [
+        f"{path} holds a model of class 'ERMClassifier', which is not registered as a network. Import the module that defines it, or load it with the version that wrote it.",
+        "ERMClassifier",
+    ]
 
 
 def test_a_rule_cannot_stand_where_a_network_must_and_the_other_way_round() -> None:
-    with pytest.raises(ModelFileError, match=r"m.rnet holds a 'ERMClassifier', which we do not"):
+    with pytest.raises(
+        ModelFileError, match=r"m.rnet holds a model of class 'ERMClassifier', which"
+    ):
         registry.find_class("ERMClassifier", "rule", "m.rnet")
     for name in ("CertifiedThreshold", "Evil", None, ["ERMClassifier"], {}):
-        with pytest.raises(ModelFileError, match="which we do not know here"):
+        with pytest.raises(ModelFileError, match="which is not registered"):
             registry.find_class(name, "network", "m.rnet")
 
 
@@ -84,7 +89,9 @@ def test_a_subclass_inside_a_rule_is_refused_when_it_is_saved(tmp_path) -> None:
     mine.__dict__.update(fitted.estimator_.__dict__)
     changed = copy.copy(fitted)
     changed.estimator_ = mine
-    with pytest.raises(InvalidParameterError, match=r"save knows \[.*\]; got Mine, which has no"):
+    with pytest.raises(
+        InvalidParameterError, match=r"save can write \[.*\]; got Mine, which has no"
+    ):
         changed.save(tmp_path / "m.rnet")
     assert list(tmp_path.iterdir()) == []
 

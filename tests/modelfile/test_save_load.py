@@ -155,7 +155,7 @@ def test_missing_and_foreign_files(tmp_path) -> None:
     with pytest.raises(rn.errors.ModelFileError, match=r"No model file can be read at .*none.rnet"):
         rn.load(tmp_path / "none.rnet")
     (tmp_path / "text.rnet").write_text("hello")
-    with pytest.raises(rn.errors.ModelFileError, match="not a model file of ours"):
+    with pytest.raises(rn.errors.ModelFileError, match="not a ReliableNet model file"):
         rn.load(tmp_path / "text.rnet")
 
 
@@ -216,7 +216,7 @@ def test_no_feature_gets_into_the_file(tmp_path) -> None:
             lambda parts: parts.update(
                 {"manifest.json": parts["manifest.json"].replace(b"ReliableClassifier", b"Evil")}
             ),
-            "holds a 'Evil'",
+            "holds a model of class 'Evil'",
         ),
         (
             lambda parts: parts.update(
@@ -411,7 +411,7 @@ class Opaque:
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (Opaque(), "wraps a scikit-learn estimator or a network of ours; got Opaque"),
+        (Opaque(), "wraps a scikit-learn estimator or a network of this library; got Opaque"),
         (
             make_pipeline(TabularEncoder(), KNeighborsClassifier(algorithm="kd_tree")),
             "the types .*KDTree.*, which are not known to be harmless",
@@ -445,7 +445,7 @@ def test_a_smuggled_type_in_a_wrapped_classifier_is_refused_by_name(function, tm
 
 def test_a_model_without_a_network_takes_no_factory(tmp_path) -> None:
     path = fit_quietly(boosted(), *frame_of(600)).save(tmp_path / "m.rnet")
-    with pytest.raises(rn.errors.InvalidParameterError, match="this model has no network"):
+    with pytest.raises(rn.errors.InvalidParameterError, match="this one has none"):
         rn.load(path, network=nn.Linear)
 
 

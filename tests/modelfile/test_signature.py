@@ -65,7 +65,7 @@ def test_a_signed_file_loads_with_its_key_and_without_any(folder) -> None:
 
 
 def test_what_is_not_signed_with_a_trusted_key_is_refused_by_name(folder) -> None:
-    with pytest.raises(ModelFileError, match=r"plain.rnet is not signed, and only"):
+    with pytest.raises(ModelFileError, match=r"plain.rnet is not signed. Only"):
         rn.load(folder / "plain.rnet", trusted_keys=folder / "ours.pub")
     mark = signed_with(folder / "signed.rnet")
     with pytest.raises(ModelFileError, match=f"with the key {mark[:16]}, which is not one of the"):
@@ -204,7 +204,7 @@ def test_keys_of_openssh(folder, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("content", "error", "message"),
     [
-        (b"no key", InvalidDataError, "holds something that is no public key"),
+        (b"no key", InvalidDataError, "holds something that is not a public key"),
         (b"", InvalidDataError, "holds no public key"),
         ("private", InvalidDataError, "is a private key. Trust its public key"),
         (None, DataFileError, "There is no key file"),

@@ -95,7 +95,7 @@ def a_category(value: float) -> Callable[[Any], None]:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (no_tree, "holds something that is no tree"),
+        (no_tree, "holds something that is not a tree"),
         (no_node, "A tree has no node"),
         (lambda model: root(model, left=0), "a child that is not there"),
         (lambda model: root(model, right=10_000), "a child that is not there"),

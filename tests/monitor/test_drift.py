@@ -87,7 +87,7 @@ def test_groups_count_once():
     people = np.repeat(np.arange(300), 3)
     model = rn.CertifiedThreshold(LogisticRegression(), alpha=0.2, random_state=0)
     model.fit(X, y, groups=people)
-    with pytest.raises(InvalidParameterError, match="`groups` of source_test must say whose row"):
+    with pytest.raises(InvalidParameterError, match="`groups` of source_test must name the group"):
         rn.source_test(model, X)
     assert rn.source_test(model, X + 2.0, groups=people).rows == 300
     with pytest.raises(InvalidDataError, match="counts groups"):

@@ -244,7 +244,7 @@ def test_a_log_is_read_without_writing_to_it(log, place, coin):
     fill(log, coin)
     with DecisionLog(place) as reader:
         assert len(list(reader.entries())) == 6
-        with pytest.raises(DecisionLogError, match="opened to be read"):
+        with pytest.raises(DecisionLogError, match="opened read-only"):
             reader.put_in_force("loans", MODEL, "{}")
 
 
@@ -276,7 +276,7 @@ def test_places_that_are_no_log(tmp_path):
     with pytest.raises(DecisionLogError, match="cannot be opened: file is not a database"):
         DecisionLog(tmp_path / "text.db", create=True)
     sqlite3.connect(tmp_path / "other.db").execute("CREATE TABLE a (b)").connection.close()
-    with pytest.raises(DecisionLogError, match="no decision log of ours"):
+    with pytest.raises(DecisionLogError, match="not a decision log"):
         DecisionLog(tmp_path / "other.db")
 
 

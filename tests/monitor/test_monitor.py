@@ -254,7 +254,7 @@ def test_bad_settings_are_named(arguments, expected):
         ({"accepted": [None], "wrong": [True]}, "`accepted` of update must be known"),
         ({"accepted": [True], "wrong": [2]}, "True and False, or 1 and 0; got 2"),
         ({"accepted": ["yes"], "wrong": [True]}, "got 'yes'"),
-        ({"accepted": [True], "wrong": [True], "audited": [False]}, "accepted and not audited"),
+        ({"accepted": [True], "wrong": [True], "audited": [False]}, "accepted but not audited"),
         ({"accepted": [True], "wrong": [True], "by": ["A", "B"]}, "`by` of update must have one"),
         ({"accepted": [True], "wrong": [True], "probability": [0.5]}, "between `audit` of the"),
         ({"accepted": [True], "wrong": [True], "probability": [np.nan]}, "must be finite"),
@@ -277,7 +277,7 @@ def test_other_mistakes_are_named():
         Monitor(0.05).resolve([True], name="A")
     with pytest.raises(InvalidDataError, match="entry 0 is missing"):
         Monitor(0.05).resolve([None])
-    with pytest.raises(InvalidDataError, match="group 'C', which has no budget"):
+    with pytest.raises(InvalidDataError, match="its group 'C' in `by` has no budget"):
         Monitor({"A": 0.05}).update([True], [False], by=["C"])
     Monitor({"A": 0.05}).update([False], [False], by=["C"])  # deferred: no promise is touched
 

@@ -37,7 +37,7 @@ def test_the_page_ranks_the_columns_and_says_what_that_is_not(model, rows) -> No
     bars = importance_bars(fold_importance(model, X))
     assert bars[0]["name"] == EVIL
     assert '<section id="columns"' in page
-    assert "says nothing of causes; no certificate covers it" in page
+    assert "says nothing about causes; no certificate covers it" in page
     assert "&lt;b&gt;income" in page
     assert EVIL not in page
     assert all(bar["said"] in page for bar in bars)

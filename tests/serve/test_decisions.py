@@ -72,7 +72,7 @@ def test_a_column_that_is_missing_as_it_never_was(server, model, model_file, tmp
     table["x0"] = None
     answer = server.post("/invocations", {"dataframe_records": records(table)})
     assert (answer.status_code, answer.json()["column"]) == (422, "x0")
-    assert "never was" in answer.json()["error"]
+    assert "but never in a row" in answer.json()["error"]
     settings = {"allow_missing": ("x0",), "defer_odd": True}
     with LocalServer(model_file, tmp_path / "d.db", **settings) as allowing:
         predictions = allowing.decide(table)
@@ -186,7 +186,7 @@ GOOD = {"x0": 0.5, "x1": 1, "x2": -0.2, "colour": "red"}
             None,
             "2 values for 1 columns",
         ),
-        ({"dataframe_split": {"columns": ["x0", "x0"], "data": [[1, 2]]}}, "x0", "stands twice"),
+        ({"dataframe_split": {"columns": ["x0", "x0"], "data": [[1, 2]]}}, "x0", "appears twice"),
         ({"dataframe_split": {"columns": ["x0"], "data": [[1]]}}, "x1", "has no column 'x1'"),
         ({"dataframe_split": [1]}, None, "must be"),
         ({"inputs": [[1, 2, 3, 4]]}, None, "knows its columns by name"),
@@ -271,7 +271,7 @@ def test_outcomes(server):
         ({"id": "a", "truth": ""}, "empty"),
         ({"id": "a", "truth": " YES"}, "the model calls it 'yes'"),
         ({"id": "a", "truth": "a" * 2000}, "must be a class"),
-        ({"id": "a", "truth": "yes", "by": "me"}, "'by' that is not known"),
+        ({"id": "a", "truth": "yes", "by": "me"}, "an unknown field 'by'"),
         (3, "must be an object"),
     ],
 )
@@ -359,7 +359,7 @@ def test_the_open_inference_protocol(server, model):
         ({"data": ["a"] * 6}, "holds no FP64 in row 0"),
         ({"data": 3}, "must be a list"),
         ({"name": 3}, "an object with name"),
-        ({"name": "x1"}, "stands twice"),
+        ({"name": "x1"}, "appears twice"),
         ({"name": "z"}, "does not know"),
         ({"shape": [2, 3]}, "must have the shape"),
         ({"shape": [0], "data": []}, "."),

@@ -12,7 +12,9 @@ from reliablenet.tables.columns import check_columns, find_columns, listed
 
 @pytest.mark.parametrize("typed", ["Default", "DEFAULT", " default", "def ault", "de_fault"])
 def test_a_name_in_another_case_is_taken_and_said(typed) -> None:
-    with pytest.warns(ColumnWarning, match=f"t.csv has no column '{typed}'; 'default' is taken"):
+    with pytest.warns(
+        ColumnWarning, match=f"t.csv has no column '{typed}'; 'default' is used instead"
+    ):
         assert find_columns([typed], ["age", "default"], "t.csv") == ["default"]
 
 

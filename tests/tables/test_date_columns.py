@@ -69,7 +69,7 @@ def test_a_column_is_a_date_if_the_user_says_so_and_most_of_it_is() -> None:
     found = TabularEncoder(dates="day").fit(table)
     assert (found.numbers_, found.dates_) == (["x"], ["day"])
     with pytest.raises(
-        InvalidDataError, match=r"'x' is to be read as dates; 400 of 400 rows hold none, such as"
+        InvalidDataError, match=r"'x' is to be read as dates; 400 of 400 rows hold no date, such as"
     ):
         TabularEncoder(dates=["x"]).fit(table)
     with pytest.raises(
@@ -91,5 +91,5 @@ def test_what_is_stored_is_checked_when_it_comes_back() -> None:
         {"ranges": [[2.0, 1.0], *plain["ranges"][1:]]},
         {"ranges": plain["ranges"][1:]},
     ):
-        with pytest.raises(InvalidDataError, match="about date columns contradicts itself"):
+        with pytest.raises(InvalidDataError, match="stored date columns are inconsistent"):
             DateColumns.from_dict(plain | broken)

@@ -116,7 +116,7 @@ def test_an_embedding_is_put_on_one_scale_and_recognised() -> None:
         (lambda texts: letters(texts)[0], "finite numbers of shape"),
         (lambda texts: letters(texts) / 0.0, "finite numbers of shape"),
         (lambda texts: [["a"] for _ in texts], "finite numbers of shape"),
-        (lambda texts: letters(texts) + len(texts), "the same numbers in any company"),
+        (lambda texts: letters(texts) + len(texts), "the same numbers alone and with other texts"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

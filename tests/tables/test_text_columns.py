@@ -97,7 +97,7 @@ def test_an_encoder_comes_back_from_json_and_arrays(encoder) -> None:
     assert np.array_equal(again.compact(table), found.compact(table))
     with pytest.raises((InvalidDataError, TypeError)):
         encoder.from_dict(plain, {})
-    with pytest.raises(InvalidDataError, match="text columns contradicts itself"):
+    with pytest.raises(InvalidDataError, match="stored text columns are inconsistent"):
         TextColumns.from_dict({"columns": ["said"], "gaps": [0], "kinds": ["tf-idf"]}, {}, None)
 
 

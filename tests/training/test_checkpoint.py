@@ -249,7 +249,7 @@ def test_a_damaged_or_foreign_file_is_refused_and_left_alone(
     folds, new_network, unfinished, damage
 ):
     unfinished.write_bytes(content := damage(unfinished.read_bytes()))
-    with pytest.raises(ModelFileError, match=r"is not a whole checkpoint of ours.*Delete it"):
+    with pytest.raises(ModelFileError, match=r"is not a complete checkpoint.*Delete it"):
         train(new_network(), *folds, **SETTINGS, checkpoint_file=unfinished)
     assert unfinished.read_bytes() == content
 

@@ -63,8 +63,8 @@ def test_a_network_that_unlearned_what_it_knew_is_told_of_with_the_cause():
     assert "Training collapsed in epoch 3: accuracy fell from 0.800 to 0.500" in advice
     assert "psi = 0.0100 is within alpha = 0.05" in advice
     assert "A multiplier of 50.0 at tau = 0.01 outweighs the loss" in advice
-    assert "are those of such an epoch" in advice
-    assert "kept are of epoch 3" in history(lost, {}).advice()  # a later epoch was kept
+    assert "come from a collapsed epoch" in advice
+    assert "kept come from epoch 3" in history(lost, {}).advice()  # a later epoch was kept
 
 
 def test_a_collapse_that_psi_is_too_blunt_to_see_is_told_of_too():

@@ -350,5 +350,5 @@ def test_at_a_given_threshold_a_collapsed_epoch_never_replaces_the_warm_up(chang
 
 
 def test_groups_must_be_known_to_both_folds(folds, new_network):
-    with pytest.raises(InvalidParameterError, match="the rows do not know their groups"):
+    with pytest.raises(InvalidParameterError, match="because the rows have no groups"):
         train(new_network(), *folds, alpha=0.05, schedule=ADAPTIVE, group_aims=(0.05, 0.05))

@@ -233,7 +233,7 @@ def _folds(dataset: Dataset) -> Iterator[tuple[str, str | None, Fold]]:
 
 
 def _score(model: Any, fold: Fold) -> ScoredRows:
-    """Return what a model, remembering or not, says of the rows of a fold."""
+    """Return what a model, remembering or not, says about the rows of a fold."""
     outputs: Outputs = model._checked_outputs(fold.X)
     return outputs.scored(known_indices(fold.y, model.classes_, "bench"))
 

@@ -272,7 +272,7 @@ def load_profile(name: str) -> Profile:
         raise InvalidParameterError(f"The profile {path} is not TOML: {error}.") from error
     unknown = text.keys() - {"name", "extends", "seeds", "rho", "plans", "only"}
     if unknown:
-        raise InvalidParameterError(f"The profile {path} has settings unknown to us: {unknown}.")
+        raise InvalidParameterError(f"The profile {path} has unknown settings: {sorted(unknown)}.")
     extended, changed, seeds = (text.get(key) for key in ("extends", "plans", "seeds"))
     if not isinstance(extended, str | None) or extended == name:
         raise parameter_error("extends", str(path), "name another profile", extended)
@@ -290,7 +290,7 @@ def load_profile(name: str) -> Profile:
         strange = changes.keys() - known
         if strange:
             raise InvalidParameterError(
-                f"The plan {key!r} in {path} has settings unknown to us: {sorted(strange)}. "
+                f"The plan {key!r} in {path} has unknown settings: {sorted(strange)}. "
                 f"Known: {sorted(known)}."
             )
         old = base.plans.get(key)

@@ -1,4 +1,4 @@
-"""Runner: the runs of a profile that are not there yet, one after the other, in parallel, or on Dask."""
+"""Runner: the runs of a profile that are not done yet, one after the other, in parallel, or on Dask."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def _work(job: AnyJob) -> tuple[AnyJob, dict[str, Run]]:
 
 @contextmanager
 def _results(jobs: Sequence[AnyJob], n_jobs: int, dask: str | None) -> Iterator[Results]:
-    """Yield what comes of jobs, as it comes; no worker outlives the context."""
+    """Yield the results of jobs as they come; no worker outlives the context."""
     if dask is None:
         results = _in_processes(jobs, n_jobs)
         with replaced_quietly():

@@ -228,7 +228,9 @@ def _index_pack(path: Path, _state: tuple[int, int, int]) -> dict[tuple[str, int
         except (ValueError, KeyError, TypeError):
             whole = False
         if not whole:
-            raise DataFileError(f"Line {number} of {path} is no run of a study. Restore the file.")
+            raise DataFileError(
+                f"Line {number} of {path} is not a run of a study. Restore the file."
+            )
         if key in lines:
             raise DataFileError(
                 f"{path} holds two runs of {key[0]} with seed {key[1]}; the second is in line "

@@ -206,7 +206,7 @@ def coin_divergence(q: float, u: float) -> float:
 
 
 def numbers(name: str, values: ArrayLike, owner: str) -> NDArray[np.float64]:
-    """Return numbers as float64, refusing what is none."""
+    """Return numbers as float64; raise for anything else."""
     array = as_array(values, name)
     if array.dtype.kind not in "iuf":
         raise parameter_error(name, owner, "hold numbers", values)

@@ -1,4 +1,4 @@
-"""`Counts`: what follows from how many rows there were, were acted on and were wrong."""
+"""`Counts`: what follows from the numbers of rows, of rows acted on and of mistakes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reliablenet.errors import InvalidDataError
 
 
 class Counts:
-    """The shares that every certificate tells, each from its counts alone."""
+    """The shares that every certificate reports, computed from its counts alone."""
 
     errors: int
     accepted: int
@@ -62,7 +62,7 @@ class Counts:
 
     @property
     def no_better_than_guessing(self) -> bool:
-        """Whether no row acted on was right, or they were wrong as often as the commonest label would be."""
+        """Whether no row acted on was right, or always answering the commonest label would do as well."""
         if self.errors == self.accepted:
             return True
         guessed = self.n if self.commonest is None else self.n - self.commonest

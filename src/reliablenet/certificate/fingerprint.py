@@ -1,4 +1,4 @@
-"""Fingerprints of rows: the same rows have the same one, in any order and in any batches."""
+"""Fingerprints of rows: the same rows give the same one, in any order and in any batches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 def mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return 64 bits for each 64 bits, alike for no two (the finaliser of splitmix64)."""
+    """Map 64 bits to 64 bits, no two of them to the same (the finaliser of splitmix64)."""
     mixed = values + GOLDEN
     mixed ^= mixed >> np.uint64(30)
     mixed *= FIRST

@@ -72,7 +72,7 @@ class OneRowEach:
         self._seen += rows.n
 
     def merge(self, later: OneRowEach) -> None:
-        """Take in what was drawn from later rows, whose draw knew how many come before."""
+        """Add what was drawn from later rows; that draw must know how many rows come before it."""
         if later._kept is not None:
             self._keep(later._kept, later._priority)
 

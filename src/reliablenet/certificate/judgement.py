@@ -1,4 +1,4 @@
-"""Scored rows judged: what they prove of a threshold fixed beforehand, or of the lowest that they allow.
+"""Scored rows judged: what they prove about a fixed threshold, or about the lowest that they allow.
 
 Every threshold is the same question: which is the smallest that leaves at most ``most`` errors
 accepted? The errors that are still affordable are decided once, and one selection over the wrong rows
@@ -36,7 +36,7 @@ def judge(
     unit: Unit = "row",
     provenance: Provenance | None = None,
 ) -> Certificate:
-    """Return what scored rows prove: of a threshold fixed beforehand, or of the lowest that they allow.
+    """Return what scored rows prove about a fixed threshold, or about the lowest that they allow.
 
     This is the one place in which a certification fold is opened and a rule judged by it.
 

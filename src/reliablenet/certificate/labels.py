@@ -1,4 +1,4 @@
-"""Labels and classes: which column each label is, which none is, and which only look different."""
+"""Labels and classes: the column of each label, labels without one, and labels that only look different."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def class_indices(
 
 @dataclass
 class LabelsSeen:
-    """Labels of rows that come in parts, for what only all of them together can tell.
+    """Labels of rows that come in parts, for the checks that need all of them.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Certificates of rows that are spread over partitions: of Dask, of Spark, of whatever can call a function there."""
+"""Certificates of rows in partitions: of Dask, of Spark, or of anything that calls a function on each."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def certify_dask(
     fixed: float | None = None,
     selection: ScoredRows | None = None,
 ) -> Any:
-    """Certify predictions that are collections of Dask's, with the same partitions.
+    """Certify predictions that are Dask collections with the same partitions.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def certify_dask(
 
 
 def any_dask(given: Mapping[str, Any]) -> bool:
-    """Tell whether some predictions are collections of Dask's."""
+    """Tell whether any of the predictions is a Dask collection."""
     return any(map(is_dask, given.values()))
 
 

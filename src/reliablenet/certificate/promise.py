@@ -338,7 +338,7 @@ class Promise:
             raise parameter_error(
                 "budget",
                 owner,
-                f"lie below the largest cost, {table.max():g}: any rule keeps a larger one",
+                f"lie below the largest cost, {table.max():g}: every rule keeps a larger budget",
                 self.alpha,
             )
         object.__setattr__(self, "alpha", budget)
@@ -355,8 +355,8 @@ class Promise:
         kinds = [part.kind for part in self.parts]
         if "among_accepted" in kinds and self.needs_group:
             raise InvalidParameterError(
-                f"{owner} cannot hold a promise among rows acted on together with thresholds of their "
-                "own for groups: fewer rows acted on may mean a larger share of mistakes among them. "
+                f"{owner} cannot combine `Promise.among_accepted` with separate thresholds for groups: "
+                "fewer rows acted on may mean a larger share of mistakes among them. "
                 "Use `Promise.by_group(..., common=True)`."
             )
         for place, part in enumerate(self.parts):
@@ -364,7 +364,7 @@ class Promise:
                 twice = part == other if part.kind == "cost" else _same_rows(part, other)
                 if twice:
                     raise InvalidParameterError(
-                        f"{owner} speaks twice of the same rows: {other}; {part}. Keep the smaller "
+                        f"{owner} gives the same rows two budgets: {other}; {part}. Keep the smaller "
                         "budget, or name the budget of each in one mapping."
                     )
 

@@ -78,14 +78,14 @@ def odd_deferred(promise: Promise | None) -> str:
     >>> from reliablenet.certificate.promise import Promise
     >>> from reliablenet.certificate.promise_wording import odd_deferred
     >>> odd_deferred(None)
-    'deferring odd rows acts on fewer rows and never on more, so that the promise stays'
+    'deferring odd rows acts on fewer rows and never on more, so the promise still holds'
     >>> odd_deferred(Promise.among_accepted(0.05))
     'the promise is about the rows acted on, and does not cover deferring odd ones: certify the rule as it is used'
     """
     parts = () if promise is None else (promise, *promise.parts)
     if any(part.kind == "among_accepted" for part in parts):
         return "the promise is about the rows acted on, and does not cover deferring odd ones: certify the rule as it is used"
-    return "deferring odd rows acts on fewer rows and never on more, so that the promise stays"
+    return "deferring odd rows acts on fewer rows and never on more, so the promise still holds"
 
 
 def rule_verdict(

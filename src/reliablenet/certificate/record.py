@@ -26,7 +26,7 @@ FIRST_FIELDS = ("errors", "accepted", "n", "alpha", "rho", "threshold", "kind") 
 
 @dataclass(frozen=True)
 class Provenance:
-    """What a certificate is about, so that it cannot pass for another one.
+    """What a certificate is about, so that it is not mistaken for another one.
 
     Attributes
     ----------

@@ -167,7 +167,7 @@ class Rule:
         return accepted
 
     def limits(self, n: int, by: Any = None, predicted: Any = None) -> NDArray[np.float64]:
-        """Return the score from which on each of n rows is accepted, ``inf`` where none will do.
+        """Return the score from which on each of n rows is accepted, ``inf`` where no score is enough.
 
         Parameters
         ----------
@@ -265,7 +265,7 @@ class Rule:
 
 
 def merge_tables(tables: Sequence[Thresholds]) -> tuple[Thresholds, ...]:
-    """Return one table for each key: whoever must reach two thresholds must reach the larger.
+    """Return one table for each key; a row that must reach two thresholds must reach the larger.
 
     Examples
     --------
@@ -288,7 +288,7 @@ def merge_tables(tables: Sequence[Thresholds]) -> tuple[Thresholds, ...]:
 
 
 def limited_by(kind: str, predicted: Any, budgets: Sequence[Any]) -> Any:
-    """Return the class, of those with a budget, in which a wrong prediction is a mistake; None if none.
+    """Return the class whose budget a wrong prediction would spend; None if there is none.
 
     Where budgets are by true class, there are two classes or only one of them has a budget.
     """

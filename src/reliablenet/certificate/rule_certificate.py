@@ -127,12 +127,12 @@ class RuleCertificate(Counts):
 
     @property
     def unproved(self) -> list[str]:
-        """Groups that the rule acts on though no row of theirs was seen, as after a change of the source."""
+        """Groups that the rule acts on although none of their rows was seen, as after a change of the source."""
         return unproved(self.rule, self.promise, self.parts)
 
     @property
     def others(self) -> list[Others]:
-        """Where groups share a threshold: rows of those that the promise does not name, acted on without it."""
+        """Rows acted on whose group the promise does not name, where all groups share a threshold."""
         return others(self)
 
     @property
@@ -172,7 +172,7 @@ class RuleCertificate(Counts):
 
     @property
     def mixtures(self) -> str:
-        """Of what the promise holds in every mixture: the groups of a column, or the classes; or ""."""
+        """What may be mixed in any shares and keep the promise: groups, or true classes; else ""."""
         for part in self.promise.simple():
             if part.kind == "by_group":
                 named = " that it names" if part.common and isinstance(part.alpha, dict) else ""

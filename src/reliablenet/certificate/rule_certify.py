@@ -151,7 +151,7 @@ def read_certificate(text: str) -> Certificate | RuleCertificate:
 
 
 def check_promise(promise: Any, owner: str) -> Promise:
-    """Return a promise, or say that it is none."""
+    """Return a promise; raise for anything else."""
     if not isinstance(promise, Promise):
         hint = "Did you mean Promise.overall(...)?" if isinstance(promise, float) else ""
         raise parameter_error("promise", owner, "be a Promise", promise, hint)

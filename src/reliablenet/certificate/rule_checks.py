@@ -37,7 +37,7 @@ def part_name(promise: Promise, label: Any) -> str:
 
 
 def deferred_name(promise: Promise, label: Any) -> str:
-    """Return what the rows are called that the threshold of a population defers."""
+    """Return the name of the rows that the threshold of a population defers."""
     kinds = {"by_class": "predictions other than ", "by_predicted": "predictions of "}
     return kinds.get(promise.kind, "") + part_name(promise, label)
 
@@ -77,7 +77,7 @@ def check_whole(certificate: RuleCertificate) -> None:
         groups = [part.by for part in c.promise.simple() if part.kind == "by_group"]
         if key not in ((ALL,), ("predicted",), *groups):
             raise InvalidDataError(
-                f"The rule has thresholds for {' and '.join(key)}, of which the promise does not speak."
+                f"The rule has thresholds for {' and '.join(key)}, which the promise does not name."
             )
     spent, together = 0.0, 0.0
     for promise, parts in zip(c.promise.simple(), matched, strict=True):
@@ -110,9 +110,9 @@ def unproved(rule: Rule, promise: Promise, parts: tuple[Certificate, ...]) -> li
 
 @dataclass(frozen=True)
 class Others:
-    """Rows of groups that a promise with one threshold for all does not name.
+    """Rows of groups that the promise does not name, where all groups share a threshold.
 
-    Nobody knows whose row it is when it is decided, so that they are acted on like the rest.
+    The group of a row is not known when it is decided, so these rows are acted on like the rest.
 
     Attributes
     ----------
@@ -155,12 +155,12 @@ def _matched(c: RuleCertificate) -> list[list[Certificate]]:
         if not places:
             raise InvalidDataError(
                 f"The part {part.name!r} has the budget {part.alpha:g} for the population "
-                f"{part.population!r}, which is none of the promise."
+                f"{part.population!r}, but the promise has no such part."
             )
         # two tables of costs may have the same budget as a share: their parts stand in their order
         open_places = [i for i in places if part.name not in {own.name for own in matched[i]}]
         if not open_places:
-            raise InvalidDataError(f"The part {part.name!r} is there twice.")
+            raise InvalidDataError(f"The part {part.name!r} appears twice.")
         matched[open_places[0]].append(part)
     for promise, own in zip(c.promise.simple(), matched, strict=True):
         named = {part.name for part in own}
@@ -208,8 +208,8 @@ def _check_counts(c: RuleCertificate, promise: Promise, parts: list[Certificate]
         if not fits or part.unit != c.unit:
             raise InvalidDataError(
                 f"The part {part.name!r} does not fit the whole: {part.errors} mistakes in "
-                f"{part.accepted} of {part.n} rows, of {c.errors}, {c.accepted} and {c.n}; rho "
-                f"{part.rho:g} of {c.rho:g}."
+                f"{part.accepted} of {part.n} rows at rho {part.rho:g}, where the whole has {c.errors} "
+                f"in {c.accepted} of {c.n} at rho {c.rho:g}."
             )
     if kind.startswith("by_"):
         rows = 0 if kind == "by_predicted" else sum(part.n for part in parts)
@@ -238,8 +238,8 @@ def _check_threshold(rule: Rule, promise: Promise, part: Certificate, own: bool)
     proved = -math.inf if part.threshold <= -sys.float_info.max else part.threshold
     if acts_from < proved or (proved == math.inf and part.accepted):
         raise InvalidDataError(
-            f"The rule acts from {acts_from:g} on where the part {part.name!r} proves its budget from "
-            f"{part.threshold:g} on."
+            f"The rule acts from the score {acts_from:g} on, but the part {part.name!r} is proved only "
+            f"from {part.threshold:g} on."
         )
 
 

@@ -341,7 +341,7 @@ class Search:
         return self.plan.path.places(rows.score, named(rows.predicted, self.plan.classes))
 
     def _sequence(self) -> float:
-        """Return the last place of the learned order before one fails; inf if the first does."""
+        """Return the last place that passes, tested in the learned order; inf if none does."""
         assert self.among is not None  # noqa: S101
         rows, wrong = np.cumsum(self._above)[:-1], np.cumsum(self._wrong_above)[:-1]
         bound = clopper_pearson_upper(wrong, np.maximum(rows, 1), self.among_level)

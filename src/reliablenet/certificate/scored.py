@@ -103,7 +103,7 @@ class ScoredRows:
 
 
 def join_rows(parts: Sequence[ScoredRows]) -> ScoredRows:
-    """Return rows of several batches as one; what one of them does not know is not known.
+    """Return rows of several batches as one; what one batch lacks, the whole lacks.
 
     Examples
     --------

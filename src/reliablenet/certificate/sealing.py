@@ -1,4 +1,4 @@
-"""Records as text: strict JSON with a hash of its values, and what a text must hold to be believed."""
+"""Records as text: strict JSON with a hash of its values, and the checks that a text must pass."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def seal(values: dict[str, Any]) -> str:
 
 
 def read_values(text: str | bytes, formats: tuple[str, ...], what: str) -> dict[str, Any]:
-    """Return the values of the text of `what`, which must say one of these formats, the newest first."""
+    """Return the values of the text of `what`, which must be in one of these formats, the newest first."""
     try:
         values = json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
@@ -39,7 +39,7 @@ def unseal(values: dict[str, Any], names: Iterable[str], what: str) -> dict[str,
 
 
 def check_derived(values: dict[str, Any], certificate: Any, names: Iterable[str]) -> None:
-    """Refuse a text that says of a certificate what does not follow from its counts."""
+    """Refuse a text whose statements about a certificate do not follow from its counts."""
     for name in names:
         told, follows = values.get(name), getattr(certificate, name)
         if told != follows:

@@ -109,7 +109,7 @@ def shift_to_reach(bound: float, alpha: float, distance: Distance = "total varia
     _check_distance(distance, owner)
     if u > limit:
         raise parameter_error(
-            "bound", owner, f"be at most alpha = {alpha:g}", bound, "It is beyond alpha already."
+            "bound", owner, f"be at most alpha = {alpha:g}", bound, "It is already above alpha."
         )
     if distance == "total variation":
         return limit - u

@@ -62,8 +62,8 @@ class Tally:
             strangers = [label for label in self.labels if label not in self.classes]
             if strangers:
                 raise InvalidParameterError(
-                    f"`alpha` of Promise.{promise.kind} names {strangers}, which is no class of the "
-                    f"model; its classes are {self.classes}."
+                    f"`alpha` of Promise.{promise.kind} names {strangers}, but the classes of "
+                    f"the model are {self.classes}."
                 )
         if promise.kind == "cost" and self.classes is not None:
             names = self.classes if promise.classes is None else list(promise.classes)
@@ -128,7 +128,7 @@ class Tally:
         if kind == "by_group":
             if rows.by is None:
                 raise InvalidParameterError(
-                    f"The promise speaks of the groups of {' and '.join(self.promise.by)}: give the "
+                    f"The promise is about the groups of {' and '.join(self.promise.by)}: give the "
                     "group of each row with `by`."
                 )
             values = crossed(rows.by, self.promise.by)
@@ -155,15 +155,15 @@ class Tally:
         return lookup[local]
 
     def check_labels(self, truth: Iterable[Any]) -> None:
-        """Raise on a budget for a label that no row knows: it is mistyped, or the rows are others."""
+        """Raise if a budget names a label that no row has: a typing error, or the wrong rows."""
         if self.promise.kind not in ("by_class", "by_predicted") or self.classes is not None:
             return
         known = dict.fromkeys(map(plain_label, truth)) | self._seen
         strangers = [label for label in self.labels if label not in known]
         if strangers:
             raise InvalidDataError(
-                f"`alpha` of Promise.{self.promise.kind} names {strangers}, which no row has as its "
-                f"label or its prediction; they have {sorted(known, key=str)}. Spell it as they do, or "
+                f"`alpha` of Promise.{self.promise.kind} names {strangers}, but no row has that label "
+                f"or prediction; the rows have {sorted(known, key=str)}. Spell it as the rows do, or "
                 "give the `classes` of the model."
             )
 
@@ -193,7 +193,7 @@ class Tally:
             predicted = find_places(predicted.astype(known.dtype), known)
             if (predicted < 0).any() or (truth < 0).any():
                 raise InvalidDataError(
-                    f"Promise.cost has costs for {known.tolist()} alone; the rows hold other labels."
+                    f"Promise.cost has costs for {known.tolist()} only, but the rows hold other labels."
                 )
         return truth, predicted
 
@@ -328,7 +328,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Level:
-    """At which level the populations of a promise are tested that have thresholds of their own.
+    """The level at which populations with thresholds of their own are tested.
 
     Attributes
     ----------

@@ -64,7 +64,7 @@ def common(
 ) -> None:
     """Classifiers that know when to act and when to defer.
 
-    Exit codes: 0 done, 1 a bug of ours, 2 a mistake in what was typed or in the data, 3 certificate refused, 4 alarm, 5 file or dataset not found.
+    Exit codes: 0 done, 1 a bug in ReliableNet, 2 a mistake in what was typed or in the data, 3 certificate refused, 4 alarm, 5 file or dataset not found.
 
     Example: reliablenet train loans.csv --target default --alpha 0.02 --out model.rnet
     """

@@ -1,4 +1,4 @@
-"""`reliablenet bench`: rerun the paper's study, see how far it is, and show what came of it."""
+"""`reliablenet bench`: rerun the paper's study, see its progress, and show the results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run(
     ] = "",
     as_json: options.AsJson = False,
 ) -> None:
-    """Run what is not there yet; a run that was stopped or failed is run again.
+    """Run what is not done yet; a run that was stopped or failed is run again.
 
     Example: reliablenet bench run --profile paper --datasets adult --jobs 2
     """
@@ -52,7 +52,7 @@ def run(
         _numbers(seeds),
     )
     if not todo and not as_json:
-        typer.echo("Nothing to do: every run is there.")
+        typer.echo("Nothing to do: every run is done.")
         return
     typer.echo(f"{len(todo)} trainings to do; results go to {store.folder}.", err=True)
     failures = run_jobs(todo, store, n_jobs=jobs, dask=dask or None)
@@ -72,7 +72,7 @@ def status(
     results: ResultsOption = Path("results"),
     as_json: options.AsJson = False,
 ) -> None:
-    """Show for each dataset how many runs are there, failed, and left.
+    """Show for each dataset how many runs are done, have failed, and are left.
 
     Example: reliablenet bench status --profile paper
     """

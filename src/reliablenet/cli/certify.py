@@ -52,7 +52,7 @@ def certify(
         str,
         typer.Option(
             help="Column of PREDICTIONS that says whether the answer is right (true or false, 1 or 0), with "
-            "--score alone: for answers that are no labels."
+            "--score alone: for answers that are not labels."
         ),
     ] = "",
     lower_is_better: Annotated[
@@ -60,7 +60,9 @@ def certify(
     ] = False,
     threshold: Annotated[
         float | None,
-        typer.Option(help="A threshold fixed beforehand; by default the lowest certifiable one."),
+        typer.Option(
+            help="A threshold fixed beforehand; by default the lowest that can be certified."
+        ),
     ] = None,
     group: Annotated[
         str,
@@ -121,19 +123,19 @@ def certify(
     if predictions:
         if target:
             raise typer.BadParameter(
-                "--target goes with MODEL and DATA; the truth in a file of predictions is --label."
+                "--target is for MODEL and DATA; for a file of predictions give --label."
             )
         columns = {"--label": [label], "--predicted": [predicted], "--score": [score]}
         columns |= {"--proba": options.names(proba), "--correct": [correct]}
         if model is not None or {o for o, names in columns.items() if any(names)} not in WAYS:
             raise typer.BadParameter(
-                "--predictions needs --label, and --predicted with --score or else --proba; or "
+                "--predictions needs --label with --proba, or --label with --predicted and --score, or "
                 "--correct with --score; and no MODEL."
             )
         if lower_is_better and not score:
-            raise typer.BadParameter("--lower-is-better speaks of --score; give that too.")
+            raise typer.BadParameter("--lower-is-better needs --score.")
         if positive and len(columns["--proba"]) != 1:
-            raise typer.BadParameter("--positive is for a --proba of one column.")
+            raise typer.BadParameter("--positive needs --proba with exactly one column.")
         limits = (0.05 if alpha is None else alpha, 0.05 if rho is None else rho)
         promised = promises.make_promise(
             limits[0], promise, options.names(by), budget, costs, common
@@ -142,7 +144,7 @@ def certify(
             raise typer.BadParameter("a promise finds its own thresholds; leave --threshold out.")
         if promised is not None and lower_is_better:
             raise typer.BadParameter(
-                f"--lower-is-better is for one threshold; for a promise write minus {score} to the file."
+                f"--lower-is-better does not go with a promise; write minus {score} to the file."
             )
         with (
             local_file(predictions, header=not no_header) as path,

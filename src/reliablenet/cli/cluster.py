@@ -133,7 +133,7 @@ def check_visible(*paths: Path) -> None:
     for path in paths:
         if not path.exists():
             raise ClusterError(
-                f"The worker on {socket.gethostname()} sees no {path}. Files must be where every worker "
+                f"The worker on {socket.gethostname()} does not see {path}. Files must be where every worker "
                 "finds them under the same name."
             )
 

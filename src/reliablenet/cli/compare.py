@@ -16,9 +16,7 @@ def compare(
     target: options.Target,
     alpha: options.Alpha = 0.05,
     rho: options.Rho = 0.05,
-    methods: Annotated[
-        str, typer.Option(help="Only these of the methods, separated by commas.")
-    ] = "",
+    methods: Annotated[str, typer.Option(help="Only these methods, separated by commas.")] = "",
     tolerance: options.Tolerance = "",
     drop: options.Drop = "",
     categorical: options.Categorical = "",

@@ -95,7 +95,7 @@ def lines_of(model: Any, contents: dict[str, Any]) -> dict[str, str]:
                 lines[kind] = f"{len(features[kind])}: {_listed(features[kind])}"
         for name, reason in features["left_out"].items():
             lines[f"without {name}"] = reason
-    lines["profile"] = "none: new rows are not compared with those that trained it"
+    lines["profile"] = "none, so new rows cannot be checked against the training rows"
     if model.profile_ is not None:
         lines["profile"] = model.profile_.summary()
     if contents["classes"] is None:

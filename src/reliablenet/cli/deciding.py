@@ -1,4 +1,4 @@
-"""Tables of any size decided: what is asked of each row, what came of all, and a folder for a folder, file by file."""
+"""Decisions on tables of any size: what is asked of each row, the counts, and folders decided file by file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FOOTER = b"reliablenet"  # where a file of decisions says what it was made from
 
 @dataclass
 class Summary:
-    """What was decided of rows of any number, in counts."""
+    """What was decided on any number of rows, in counts."""
 
     rows: int = 0
     accepted: int = 0
@@ -139,7 +139,7 @@ def decide_folder(
     others = sorted(path.name for path in out.iterdir() if not path.name.startswith("."))
     if strangers := [name for name in others if name not in names]:
         raise InvalidDataError(
-            f"{out} holds more than these decisions: {listed(strangers)}. Name an empty folder, or "
+            f"{out} holds other files: {listed(strangers)}. Name an empty folder, or "
             "one that does not exist."
         )
     target = out.resolve()

@@ -93,7 +93,7 @@ def demo(
 
     choice = comparison.best()
     if choice.model is None or choice.certificate is None:
-        typer.echo("5. No method got a certificate, so that there is no model to use.")
+        typer.echo("5. No method got a certificate, so there is no model to use.")
         raise typer.Exit(3)
     path = choice.model.save(out / "breast-cancer.rnet")
     typer.echo(

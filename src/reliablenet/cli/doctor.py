@@ -17,7 +17,7 @@ PACKAGES = (
 
 
 def doctor(as_json: options.AsJson = False) -> None:
-    """Print versions and settings that matter for an issue; no path and no name of yours.
+    """Print versions and settings that matter for an issue; none of your paths or names.
 
     Example: reliablenet doctor
     """

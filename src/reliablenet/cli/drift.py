@@ -35,7 +35,7 @@ def drift(
 ) -> None:
     """Test whether new rows come from the source that the model was certified on; no labels are needed.
 
-    Scores, predictions and inputs are compared with those of the certification rows, of which the model file keeps counts. Exit code 4 where the source changed. That says nothing of the mistakes themselves: whether the promise still holds only rows with the truth can tell (certify, monitor).
+    Scores, predictions and inputs are compared with those of the certification rows, of which the model file keeps counts. Exit code 4 where the source changed. That says nothing about the mistakes themselves: only rows with the truth can tell whether the promise still holds (certify, monitor).
 
     Example: reliablenet drift model.rnet new.csv
     """
@@ -55,11 +55,11 @@ def drift(
         }
         if fitted.profile_ is None:
             lines["note"] = (
-                "the model file has no input profile: scores and predictions alone were compared"
+                "the model file has no input profile: only scores and predictions were compared"
             )
         if found.changed:
             lines["what now"] = (
-                "the certificate speaks of the old source. Label some of the new rows, certify on them"
+                "the certificate is about the old source. Label some of the new rows and certify on them"
             )
         show(str(found), lines)
     if found.changed:

@@ -95,7 +95,7 @@ def write_mlflow(order: Order) -> str:
 
     write_folder(order.model, order.file, order.out)
     return (
-        f"{order.out} is a model of MLflow, with its certificate. Serve it where reliablenet is installed: "
+        f"{order.out} is an MLflow model, with its certificate. Serve it where reliablenet is installed: "
         f"mlflow models serve -m {order.out} --env-manager local"
     )
 
@@ -163,9 +163,7 @@ def export(
     source: Annotated[str, typer.Option(help="Record: the file or query they come from.")] = "",
     collected: Annotated[str, typer.Option(help="Record: when they were collected.")] = "",
     alpha_reason: Annotated[str, typer.Option(help="Record: why this budget.")] = "",
-    renewal: Annotated[
-        str, typer.Option(help="Record: what makes a new certificate necessary.")
-    ] = "",
+    renewal: Annotated[str, typer.Option(help="Record: when a new certificate is needed.")] = "",
     audit: Annotated[
         float | None,
         typer.Option(
@@ -196,7 +194,7 @@ def export(
     if said and to != "record":
         raise typer.BadParameter(f"--{said[0].replace('_', '-')} is for --to record.")
     if target.folder and out.exists():
-        raise typer.BadParameter(f"{out} is there already; name a folder to be made.")
+        raise typer.BadParameter(f"{out} exists already; name a folder that does not exist.")
     options.output(out)
     loaded = load_model(model, trusted_keys)
     typer.echo(target.write(Order(loaded, model, out, check, told)))

@@ -54,12 +54,12 @@ class LabelledTable:
 
     @property
     def groups(self) -> pd.Series[Any] | None:
-        """Whose row each is, if rows belong together."""
+        """The group of each row, if rows belong together."""
         return self.frame[self.group] if self.group else None
 
     @property
     def weights(self) -> dict[str, pd.Series[Any]]:
-        """What `fit` is to be told of how much rows count."""
+        """How much each row counts, as arguments of `fit`."""
         return {"sample_weight": self.frame[self.weight]} if self.weight else {}
 
 

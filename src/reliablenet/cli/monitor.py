@@ -68,7 +68,7 @@ def monitor(
 ) -> None:
     """Tell whether a rule in use still keeps its promise, from the outcomes of its decisions.
 
-    Look as often as you like: while the promise is kept, the alarm is ever raised with a chance of at most --level. A table has the columns accepted and wrong (or --label and --truth), and audited where only a share of the rows was. Exit code 0 if there is no alarm, 4 if there is one.
+    Look as often as you like: while the promise is kept, the chance that the alarm is ever raised is at most --level. A table has the columns accepted and wrong (or --label and --truth), and audited where only a share of the rows was. Exit code 0 if there is no alarm, 4 if there is one.
 
     Example: reliablenet monitor decisions.db --out page.html
 
@@ -81,10 +81,12 @@ def monitor(
     source: ScoreStream | None = None
     if place.startswith(URL) or _is_sqlite(Path(place)):
         if audit is not None or group or label:
-            raise typer.BadParameter("a decision log knows its columns and its audits by itself.")
+            raise typer.BadParameter(
+                "--audit, --group, --label and --truth are for a table; LOG_OR_FILE is a decision log."
+            )
         found, source = _watch_log(place, alpha, level, out)
     elif out is not None:
-        raise typer.BadParameter("--out draws the page of a decision log; this is a table.")
+        raise typer.BadParameter("--out needs a decision log; LOG_OR_FILE is a table.")
     else:
         found = _watch_file(place, alpha, level, audit, accepted, wrong, label, truth, group)
     if as_json:
@@ -145,7 +147,7 @@ def _watch_file(
         options.refuse_twice({option: [name] for option, name in read.items()})
         if columns.audited and audit is None and not columns.probability:
             raise typer.BadParameter(
-                "the table has a column audited: give the probability of the coin with --audit."
+                "the table has a column audited: give the share of rows that is audited with --audit."
             )
         least, groups = 1.0 if audit is None else audit, set[str]()
         for name, small in ((columns.probability, True), (group, False)):

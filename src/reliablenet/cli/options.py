@@ -45,7 +45,7 @@ def threshold(value: str) -> str:
 
 
 def tolerance(value: str) -> str:
-    """Refuse a number that is no tolerance, before anything is read; other texts name a column."""
+    """Refuse a number that cannot be a tolerance, before anything is read; other texts name a column."""
     share = value.strip().endswith("%")
     try:
         amount = float(value.strip().removesuffix("%"))
@@ -98,7 +98,9 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
     known = {str(parameter.name) for parameter in context.command.params} - {"config", "data"}
     strangers = sorted(values.keys() - known)
     if strangers:
-        raise typer.BadParameter(f"{path} sets {strangers}; known are {sorted(known)}.")
+        raise typer.BadParameter(
+            f"{path} has unknown settings {strangers}; known are {sorted(known)}."
+        )
     repeated = {str(p.name) for p in context.command.params if getattr(p, "multiple", False)}
     context.default_map = {
         name: _texts(value) if name in repeated else _plain(value) for name, value in values.items()
@@ -112,7 +114,7 @@ def names(text: str) -> list[str]:
 
 
 def _texts(value: Any) -> list[str]:
-    """Return what an option that may be given again gets from a list or a table of TOML."""
+    """Return what an option that can be repeated gets from a list or a table of TOML."""
     if isinstance(value, dict):
         return [f"{name}={item}" for name, item in value.items()]
     return [str(item) for item in (value if isinstance(value, list) else [value])]
@@ -148,7 +150,7 @@ NoHeader = Annotated[
 Categorical = Annotated[
     str,
     typer.Option(
-        help="Columns of numbers that name kinds, such as postcodes, separated by commas."
+        help="Columns of numbers that are categories, such as postcodes, separated by commas."
     ),
 ]
 Text = Annotated[
@@ -250,7 +252,7 @@ TrustedKeys = Annotated[
     typer.Option(
         envvar="RELIABLENET_TRUSTED_KEYS",
         metavar="FILE",
-        help="A file of public keys; may be given again. A model that none of them signed is refused.",
+        help="A file of public keys; can be repeated. A model that none of them signed is refused.",
     ),
 ]
 Key = Annotated[

@@ -22,7 +22,7 @@ def predict(
         Path,
         typer.Option(
             callback=options.output_or_folder,
-            help="Where decisions go; - for standard output. For a folder a folder, or one file called "
+            help="Where to write decisions; - for standard output. For a folder: a folder, or one file called "
             "*.csv.",
         ),
     ],
@@ -49,8 +49,7 @@ def predict(
 ) -> None:
     """Write a label or value, a confidence and whether to act on it for each row of a table, as CSV.
 
-    Rows with accepted = False are for a person to decide. The table is read in batches. What does not
-    look like the rows that the model was trained on is said below; --defer-odd acts on no such row.
+    Rows with accepted = False are for a person to decide. The table is read in batches. Rows unlike those that the model was trained on are reported; --defer-odd acts on none of them.
 
     With --explain there are four more columns: the threshold of the row, what it lacks, why it is deferred,
     and the columns that lower its confidence. They describe the model; no certificate covers them. Each
@@ -122,7 +121,7 @@ def predict(
             + f"\n  None of the odd rows is acted on: {odd_deferred(fitted.promise)}." * defer_odd
         )
     elif defer_odd and not odd.profiled:
-        note("the model has no input profile, so that no row was found odd: fit it again.")
+        note("the model has no input profile, so odd rows cannot be found: fit it again.")
     if reasons:
         counted = ", ".join(f"{reason} ({count:,})" for reason, count in reasons.most_common())
         note(f"why rows are deferred: {counted}. {EXPLAINED[-1]} describes the model, not causes.")

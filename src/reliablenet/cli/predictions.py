@@ -139,9 +139,9 @@ class Predictions:
         refuse_other_spelling(labels.true - labels.said, labels.said, "certify", self.label)
         if self.predicted and labels.said and not labels.true & labels.said:
             raise InvalidDataError(
-                f"No label in {self.predicted!r} ({listed(sorted(labels.said))}) is one in {self.label!r} "
-                f"({listed(sorted(labels.true))}), so that every prediction would be wrong. Write both in "
-                "the same words."
+                f"No label in {self.predicted!r} ({listed(sorted(labels.said))}) occurs in {self.label!r} "
+                f"({listed(sorted(labels.true))}), so every prediction would be wrong. Use the same words "
+                "in both columns."
             )
 
     def breakdown(self, certificate: Certificate | RuleCertificate) -> Breakdown | None:
@@ -331,7 +331,7 @@ def name_classes(columns: Sequence[str], labels: Sequence[str], target: str) -> 
 
 
 def _is_verdict(places: NDArray[np.intp], wrong: NDArray[np.bool_]) -> bool:
-    """Tell whether the cells of a column say no more than which answers are wrong."""
+    """Tell whether a column only says which answers are wrong."""
     size, mistakes = np.bincount(places), np.bincount(places, weights=wrong)
     return bool(wrong.any() and np.all((mistakes == 0) | (mistakes == size)))
 

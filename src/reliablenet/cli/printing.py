@@ -47,7 +47,7 @@ def bearing_lines(breakdown: Breakdown | None) -> dict[str, str]:
         return {}
     names = ("borne by", "and by")
     lines = dict(zip(names, breakdown.summary(len(names)), strict=False))
-    lines[list(lines)[-1]] += " (explored; promised is only what the certificate names)"
+    lines[list(lines)[-1]] += " (exploratory; only what the certificate names is promised)"
     return lines
 
 

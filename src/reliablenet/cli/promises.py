@@ -199,7 +199,7 @@ def _check_labels(names: list[str], known: list[str], what: str) -> None:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
             hint = f"Did you mean {near[0]!r}?" if near else f"There are {sorted(known)[:20]}."
-            raise typer.BadParameter(f"--budget names {name!r}, which is no {what}. {hint}")
+            raise typer.BadParameter(f"--budget names {name!r}, which is not a {what}. {hint}")
 
 
 def _kind_and_budget(text: str) -> tuple[str, float | None]:
@@ -220,7 +220,9 @@ def _budgets(
     plain = None
     for text in texts:
         label, equals, budget = text.rpartition("=")
-        value = _number(budget, "--budget", "LABEL=NUMBER, or for costs a NUMBER alone")
+        value = _number(
+            budget, "--budget", "LABEL=NUMBER, such as malignant=0.01, or for costs a NUMBER alone"
+        )
         if not equals:
             if plain is not None:
                 raise typer.BadParameter("--budget gives two budgets without a label.")
@@ -268,20 +270,20 @@ def _check_fit(
     if "by-group" in asked and not columns:
         raise typer.BadParameter("--promise by-group needs --by COLUMN.")
     if common and "by-group" not in asked:
-        raise typer.BadParameter("--common needs --by COLUMN: it is about thresholds of groups.")
+        raise typer.BadParameter("--common needs --by COLUMN: it gives all groups one threshold.")
     if {"among-accepted", "by-group"} <= set(asked) and not common:
         raise typer.BadParameter(
-            "--promise among-accepted with --by needs --common: were the rows of one group deferred by "
-            "themselves, the share of mistakes among all rows acted on would be another."
+            "--promise among-accepted with --by needs --common: if one group were deferred on its own, "
+            "the share of mistakes among the rows acted on would change."
         )
     for kind in labels:
         if asked[kind] is not None:
             raise typer.BadParameter(
-                f"--promise {kind} has a budget for all labels, and --budget one for some."
+                f"--promise {kind} gets a budget for all labels and, with --budget, one for some. Give one of the two."
             )
     if "cost" in asked and (costs is None or (plain is None) == (asked["cost"] is None)):
         raise typer.BadParameter(
-            "--promise cost needs --costs FILE, and --budget with the mean cost that a row may have."
+            "--promise cost needs --costs FILE, and --budget with the highest mean cost of a row."
         )
     if "cost" not in asked and plain is not None:
         raise typer.BadParameter(

@@ -85,11 +85,11 @@ def recertify(
             lines["written"] = f"{out}, certificate {len(renewed.chain_)} in its chain"
         elif sequential is not None:
             lines["needed"] = (
-                f"more fresh rows; {found.n:,} are kept in {sequential}, look again any time"
+                f"more fresh rows; {found.n:,} are kept in {sequential}; look again at any time"
             )
         else:
             lines["note"] = (
-                "to try again with other rows until one try passes voids the promise; --sequential may look as often as you like"
+                "trying again with other rows until one passes voids the promise; with --sequential you may look as often as you like"
             )
         show(verdict(found, "the model", acts=False), lines)
     if not found.certified:

@@ -27,7 +27,7 @@ def report(
             "columns its decisions rest on."
         ),
     ] = "",
-    target: Annotated[str, typer.Option(help="Its column with the truth.")] = "",
+    target: Annotated[str, typer.Option(help="The column of --data with the true label.")] = "",
 ) -> None:
     """Write one self-contained HTML page.
 

@@ -239,7 +239,7 @@ class FreshRows:
     def certify(
         self, alpha: float, rho: float, run: Run[Any] | None = None
     ) -> Certificate | RuleCertificate:
-        """Return what these rows prove of the model's rule; ``run`` looks at them elsewhere."""
+        """Return what these rows prove about the model's rule; ``run`` counts them elsewhere."""
         model = self.model
         promised = model.promise is not None
         found = certify_partitions(
@@ -251,7 +251,7 @@ class FreshRows:
         return self.finish(found)
 
     def finish(self, certificate: Certificate | RuleCertificate) -> Certificate | RuleCertificate:
-        """Raise if the rows were no fresh ones; add to the certificate what is known of them."""
+        """Raise if the rows are not fresh; add to the certificate what is known about them."""
         self.check(certificate.unknown == certificate.n)
         copies = 0 if self.group else self._watch.warn_of_copies()
         made = certificate.provenance or Provenance()
@@ -260,7 +260,7 @@ class FreshRows:
         return replace(described, provenance=known)
 
     def check(self, none_known: bool) -> None:
-        """Raise if the rows were no fresh ones, or their labels are not those of the model."""
+        """Raise if the rows are not fresh, or their labels are not those of the model."""
         self._watch.refuse_seen()
         refuse_other_spelling(self._strangers, self._names.tolist(), "certify", self.target)
         if none_known:

@@ -39,7 +39,9 @@ def serve(
     host: Annotated[
         str, typer.Option(help="Address to listen on; by default this machine alone.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any that is free.")] = 8080,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
+    ] = 8080,
     name: Annotated[str, typer.Option(help="Name of the model; by default that of its file.")] = "",
     token_file: Annotated[
         Path | None,
@@ -82,7 +84,7 @@ def serve(
         float,
         typer.Option(
             min=0.0,
-            help="Seconds between two looks whether the model file was replaced; 0: on SIGHUP alone.",
+            help="Seconds between checks whether the model file was replaced; 0: only on SIGHUP.",
         ),
     ] = 0.0,
 ) -> None:
@@ -118,7 +120,9 @@ def serve(
         trusted_keys=tuple(trusted_keys or ()),
     )
     if not settings.local and not settings.token:
-        note("anybody who reaches this address can ask and report: give --token-file.")
+        note(
+            "anyone who reaches this address can ask for decisions and report outcomes: give --token-file."
+        )
     run(settings, lambda line: typer.echo(line, err=True))
 
 

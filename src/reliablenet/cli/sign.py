@@ -30,10 +30,11 @@ def keygen(
 def sign(
     model: options.Model,
     key: Annotated[
-        Path, typer.Option(help="An Ed25519 private key, PEM or that of OpenSSH.", metavar="FILE")
+        Path,
+        typer.Option(help="An Ed25519 private key, in the format PEM or OpenSSH.", metavar="FILE"),
     ],
 ) -> None:
-    """Sign a model file in its place. The password of a locked key is taken from RELIABLENET_KEY_PASSWORD.
+    """Sign a model file in place. The password of a locked key is taken from RELIABLENET_KEY_PASSWORD.
 
     Example: reliablenet sign model.rnet --key signer.pem
     """
@@ -51,7 +52,7 @@ def verify(
         typer.Option(
             envvar="RELIABLENET_TRUSTED_KEYS",
             metavar="FILE",
-            help="A file of public keys; may be given again.",
+            help="A file of public keys; can be repeated.",
         ),
     ],
 ) -> None:

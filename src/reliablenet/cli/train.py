@@ -37,7 +37,7 @@ def train(
         typer.Option(
             envvar="RELIABLENET_MEMBERS",
             help="Who answers: auto, or network, boosting and forest, separated by commas; network alone "
-            "for no trees.",
+            "means no trees.",
         ),
     ] = "auto",
     tolerance: options.Tolerance = "",
@@ -74,7 +74,7 @@ def train(
 
     It predicts classes, or with --tolerance numbers.
 
-    Exit code 3 if no certificate could be had; model and report are written all the same.
+    Exit code 3 if no certificate is granted; model and report are written all the same.
 
     Example: reliablenet train loans.csv --target default --alpha 0.02 --out model.rnet
 

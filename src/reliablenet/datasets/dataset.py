@@ -91,7 +91,7 @@ class Dataset:
         rho: float = 0.05,
         name: str = "frame",
     ) -> Dataset:
-        """Make a dataset of a table of your own.
+        """Make a dataset from a table of your own.
 
         Parameters
         ----------

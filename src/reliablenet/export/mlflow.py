@@ -39,7 +39,7 @@ def write_folder(model: Any, file: Path, folder: Path) -> None:
     """
     if folder.exists() or not folder.parent.is_dir():
         raise InvalidParameterError(
-            f"`folder` of an MLflow model must name a folder to be made in an existing one; got {folder}."
+            f"`folder` of an MLflow model must name a new folder in an existing one; got {folder}."
         )
     columns = input_columns(model)
     described = describe(model, columns)
@@ -133,7 +133,7 @@ def input_columns(model: Any) -> dict[str, str] | None:
 
 
 def example_row(model: Any, columns: dict[str, str]) -> dict[str, Any]:
-    """Return a row that nobody is: medians and the commonest categories, rounded as the profile has them."""
+    """Return a made-up row: medians and the commonest categories, rounded as the profile has them."""
     known = {column.name: column for column in model.profile_.columns}
     row: dict[str, Any] = {}
     for name, kind in columns.items():

@@ -1,4 +1,4 @@
-"""`Parts`: what a fitted classifier is made of, as a graph needs to know it. Methods tell it."""
+"""`Parts`: what a graph must know about a fitted classifier; each method gives its own."""
 
 from __future__ import annotations
 

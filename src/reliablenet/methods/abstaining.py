@@ -41,7 +41,7 @@ class AbstainingClassifier(NeuralClassifier):
             raise parameter_error(
                 "network",
                 type(self).__name__,
-                "have one output a row while it is trained, not one for each member",
+                "return one output per row in training; networks with several members are not supported here",
                 "tabular",
                 'Use "mlp".',
             )

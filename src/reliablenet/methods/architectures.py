@@ -1,4 +1,4 @@
-"""Architectures: the networks that have a name, each with what it is fed with and trained by."""
+"""Architectures: the networks that have a name, each with its encoder and its optimisation."""
 
 from __future__ import annotations
 

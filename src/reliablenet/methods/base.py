@@ -107,7 +107,7 @@ class SelectiveEstimator(
     # How far `fit` came: "settings", "folds", "training" or "certification". A failure while folds are
     # read or the certification fold is open may depend on that fold, which `compare` must know.
     _reached: str = "settings"
-    # Groups of the rows that are trained and chosen on, while `fit` runs, where a promise speaks of some.
+    # Groups of the rows that are trained and chosen on, while `fit` runs, where a promise is about groups.
     _learned_by: tuple[Columns | None, Columns | None] = (None, None)
 
     # What scikit-learn's metadata routing cannot read from the signature of `fit`.
@@ -153,7 +153,7 @@ class SelectiveEstimator(
             each group in the certification fold one row counts, drawn at random: the certificate
             is then about a random row of a random new group.
         by : array-like of shape (n,), or mapping or data frame of columns, optional
-            Group of each row, where the promise speaks of groups; by default the column of X.
+            Group of each row, where the promise is about groups; by default the column of X.
         sample_weight : array-like of shape (n,), optional
             How much each row counts in training and in what is chosen there. Threshold and certificate
             count every row once: they are about the rows that will come.
@@ -289,7 +289,7 @@ class SelectiveEstimator(
         return learns_rule(self.promise, len(getattr(self, "classes_", ())) or None)
 
     def _has_idle_selection(self) -> bool:
-        """Tell whether nothing but scales for the classes has a use for selection rows that were given."""
+        """Tell whether given selection rows would serve only to learn scales for the classes."""
         overall = self.promise is not None and self.promise.kind == "overall"
         return overall and not self._uses_selection()
 

@@ -53,14 +53,14 @@ class Choice:
         whole = all(type(d) is int and d > 0 for d in self.divisors.values())
         if not whole or sum(Fraction(1, d) for d in self.divisors.values()) > 1:
             raise InvalidDataError(
-                "The methods of a comparison are certified at parts of rho, each rho divided by a whole "
-                f"number, that sum to rho at most; got the divisors {self.divisors}."
+                "The parts of rho in a comparison must be rho divided by whole numbers, and sum to rho at "
+                f"most; got the divisors {self.divisors}."
             )
         named = {self.favourite} - {""} | set(self.family.values())
         if not named <= set(self.divisors):
             raise InvalidDataError(
-                "The favourite and the first of each family need a part of rho; "
-                f"{sorted(named - set(self.divisors))} have none."
+                f"These methods were given no part of rho: {sorted(named - set(self.divisors))}. "
+                "The favourite and the first of each family need one."
             )
 
     def level(self, name: str, rho: float) -> float:

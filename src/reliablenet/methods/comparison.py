@@ -91,7 +91,7 @@ class Comparison:
     promise : Promise or None
         What all methods are to keep, if it is another promise than that of alpha.
     classes : tuple or None
-        Labels, where a promise speaks of them.
+        Labels, where a promise is about them.
     tolerance : str
         Of numbers: how far one may be off and still be right, in words.
     """
@@ -243,7 +243,7 @@ class Comparison:
         if rival is None:
             return ""
         word = contest.word(rival)
-        verdict = f"{word} less" if word else "as good for all that these rows can tell"
+        verdict = f"{word} less" if word else "no clear difference in these rows"
         return (
             f" Certified at the same level, {rival} acts rightly on {contest.throughput[rival]:.3f}, "
             f"{verdict}: {contest.winner} is ahead in {contest.sureness(rival):.1%} of "
@@ -258,8 +258,8 @@ class Comparison:
             return ""
         offered = f"on {worth(self._offers[name]):.3f}" if name in self._offers else "on none"
         return (
-            f" Settled on beforehand, {first.name} would act rightly on "
-            f"{first.certified_throughput:.3f}; at its own part of rho {offered}."
+            f" If chosen beforehand, {first.name} would act rightly on "
+            f"{first.certified_throughput:.3f}; at its own part of rho, {offered}."
         )
 
     def _on_our_own(self, contest: Contest, rival: str | None) -> str:
@@ -269,9 +269,9 @@ class Comparison:
         if name in (contest.winner, rival) or name not in contest.throughput:
             return ""
         if not contest.word(name):
-            return f" A network of ours ({ours[0]}) shows no gain here."
+            return f" Our network ({ours[0]}) shows no gain here."
         loss = contest.throughput[contest.winner] - contest.throughput[name]
-        return f" A network of ours ({ours[0]}) does not pay here: {loss:.3f} less."
+        return f" Our network ({ours[0]}) does not pay here: {loss:.3f} less."
 
     def to_json(self) -> str:
         """Return all but the fitted models as strict JSON, to be reported later.

@@ -51,7 +51,7 @@ def decide_dask(
     defer_odd: bool = False,
     allow_missing: Collection[Any] = (),
 ) -> Any:
-    """Return what `decide` says of a Dask data frame, as another one, not computed yet.
+    """Return what `decide` says about a Dask data frame, as another one, not computed yet.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def _decide_part(rows: pd.DataFrame, deciding: _Deciding, by: Any = None) -> pd.
 def certify_dask(
     model: Any, X: Any, y: Any, budget: tuple[float, float], *, groups: Any, by: Any, seed: int
 ) -> Certificate | RuleCertificate:
-    """Return what `certify` says of rows that are spread over the partitions of a Dask data frame.
+    """Return what `certify` says about rows that are spread over the partitions of a Dask data frame.
 
     Parameters
     ----------

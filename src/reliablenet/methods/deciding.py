@@ -149,7 +149,7 @@ class DecidingMixin(ABC):
             Rows and labels. A label that is none of ``classes_`` makes whatever is predicted wrong; a
             warning says how many there are.
         by : optional
-            Group of each row, as for `decide`; needed where the promise speaks of groups.
+            Group of each row, as for `decide`; needed where the promise is about groups.
 
         Returns
         -------
@@ -187,7 +187,7 @@ class DecidingMixin(ABC):
         groups : array-like of shape (n,), optional
             Whose row each is; one row of each group counts, drawn at random.
         by : optional
-            Group of each row that the promise speaks of, as for `decide`.
+            Group of each row that the promise is about, as for `decide`.
         random_state : int
             For that draw. The same rows give the same certificate.
 

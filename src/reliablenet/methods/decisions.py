@@ -1,4 +1,4 @@
-"""What a fitted method says of rows: what it computes of each, and what to do with it."""
+"""What a fitted method says about rows: what it computes for each, and what to do with it."""
 
 from __future__ import annotations
 

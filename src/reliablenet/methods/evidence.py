@@ -1,4 +1,4 @@
-"""What is kept of the certification fold: what a method said of each row and what was true, no features."""
+"""What is kept of the certification fold: what a method said about each row and the truth, no features."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class KeptRows:
 
 @dataclass(frozen=True, eq=False)
 class Evidence(KeptRows):
-    """What a fitted method said of each row of the certification fold, and what was true.
+    """What a fitted method said about each row of the certification fold, and the truth.
 
     It holds no features: whoever gets the model does not get the data.
 
@@ -94,7 +94,7 @@ class Evidence(KeptRows):
     row : integer array of shape (n,)
         Number of the row in the table given to `fit`, from 0; -1 where the fold was given by itself.
     by : dict of arrays of shape (n,)
-        Groups of the rows, where a promise speaks of them: columns by name, as texts, numbers or
+        Groups of the rows, where a promise is about them: columns by name, as texts, numbers or
         truth values.
 
     Examples
@@ -170,7 +170,7 @@ class Evidence(KeptRows):
 
 @dataclass(frozen=True, eq=False)
 class NumberEvidence(KeptRows):
-    """What a fitted method said of each row of the certification fold, and what was true.
+    """What a fitted method said about each row of the certification fold, and the truth.
 
     It holds no features: whoever gets the model does not get the data.
 
@@ -185,7 +185,7 @@ class NumberEvidence(KeptRows):
     row : integer array of shape (n,)
         Number of the row in the table given to `fit`, from 0; -1 where the fold was given by itself.
     by : dict of arrays of shape (n,)
-        Groups of the rows, where a promise speaks of them.
+        Groups of the rows, where a promise is about them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What decisions rest on: columns in general, and of a deferred row what it lacked and what lowers its confidence.
+"""What decisions rest on: columns in general, and for a deferred row what it lacked and what lowers its confidence.
 
 All of it describes a fitted model. It does not say what causes what, and no certificate covers it.
 """
@@ -23,7 +23,7 @@ from reliablenet.tables.frames import pandas_of
 
 
 class ExplainingMixin(DecidingMixin):
-    """What can be said of how a fitted method comes to its decisions."""
+    """What a fitted method can say about how it comes to its decisions."""
 
     def permutation_importance(
         self,
@@ -37,7 +37,7 @@ class ExplainingMixin(DecidingMixin):
     ) -> Importance:
         """Measure which columns the decisions rest on: what changes if a column is shuffled among the rows.
 
-        It describes the model on these rows, says nothing of causes, and no certificate covers it. Columns
+        It describes the model on these rows, says nothing about causes, and no certificate covers it. Columns
         that tell the same stand in for each other, so that each seems to matter little.
 
         Parameters
@@ -114,14 +114,14 @@ class ExplainingMixin(DecidingMixin):
         defer_odd: bool = False,
         allow_missing: Collection[Any] = (),
     ) -> Explanations:
-        """Say of each deferred row what it lacked, and which columns lower its confidence.
+        """Say for each deferred row what it lacked, and which columns lower its confidence.
 
         Each column in turn gets usual values of the training rows, as the input profile has them: the
         quartiles of numbers and dates, the commonest five categories, by how common they are. The gain is
         the mean confidence with those minus the row's own. A row gets the same explanation alone and in
         company. Free text, images and models without a profile have no usual values and no gains.
 
-        It describes the model, says nothing of causes, and no certificate covers it: that the model would
+        It describes the model, says nothing about causes, and no certificate covers it: that the model would
         be surer of a row does not make it right there.
 
         Parameters

@@ -1,4 +1,4 @@
-"""A fitted classifier as an ONNX graph: what each method tells of itself, and the trial before it is written."""
+"""A fitted classifier as an ONNX graph: what each method gives to it, and the trial before it is written."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ExportingMixin(ABC):
-    """What can be written of a fitted method for other programs."""
+    """Writes a fitted method for other programs."""
 
     def export(self, path: str | Path, X: Any = None, *, by: Any = None) -> Path:
         """Write the model as one ONNX graph that decides as `decide` does.

@@ -33,7 +33,7 @@ Found = TypeVar("Found", Certificate, RuleCertificate)
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What a model says of rows that had no part in making it.
+    """What a model says about rows that had no part in making it.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ def warn_of_reuse(uses: int) -> None:
     if uses > 1:
         warn_user(
             f"These certification rows have now been used for {uses} certificates. Each may fail with "
-            "probability rho; whoever keeps the one that passed has a larger risk. Certify once, on "
+            "probability rho. If you keep only the one that passed, the risk is larger. Certify once, on "
             "rows that nothing else has looked at, or let `compare` choose: it allows for the choice.",
             ReuseWarning,
         )

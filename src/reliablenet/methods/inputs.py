@@ -192,9 +192,9 @@ def make_folds(
         raise parameter_error(
             "groups",
             "fit",
-            "be None if both folds are given: nothing is cut",
+            "be None if both folds are given, because no fold is cut",
             type(groups).__name__,
-            "The groups of a certification fold go with it: certification=(X, y, groups).",
+            "Give the groups of a certification fold with it: certification=(X, y, groups).",
         )
     parts = cut_parts(
         target.strata(encoded),
@@ -269,8 +269,8 @@ def warn_of_copies(folds: Folds, alpha: float) -> None:
     if found.suspicious:
         warn_user(
             f"{found.copies} of {found.n} certification rows ({found.share:.0%}) are copies of "
-            "training or selection rows, label included. A model that knows them by heart is right "
-            "on the copies alone, so that the share of other rows acted on wrongly may exceed alpha = "
+            "training or selection rows, label included. A model that has memorised them is right "
+            "on the copies alone, so the share of other rows acted on wrongly may exceed alpha = "
             f"{alpha:g}. Drop duplicates, or give the copies of a row the same name in `groups`. "
             "If the source itself repeats its rows this often, the certificate holds for it.",
             FoldWarning,
@@ -302,6 +302,6 @@ def warn_of_pipeline(model: Any, **folds: Any) -> None:
     if folds["certification"] is None:
         warn_user(
             f"{name} is the last step of a Pipeline: the steps before it have seen the rows that it "
-            f"is going to certify on, so that the certificate may be false. {remedy}.",
+            f"is going to certify on, so the certificate may be false. {remedy}.",
             ReuseWarning,
         )

@@ -27,7 +27,7 @@ MOST_RESAMPLES = 200  # of a promise: its rule is searched anew in each
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What one method says of the certification fold, and of the selection fold where a rule needs it."""
+    """What one method says about the certification fold, and about the selection fold where a rule needs it."""
 
     rows: ScoredRows
     selection: ScoredRows | None = None
@@ -35,7 +35,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Judging:
-    """By what methods are judged.
+    """What methods are judged by.
 
     Attributes
     ----------

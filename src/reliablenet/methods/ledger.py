@@ -1,4 +1,4 @@
-"""A ledger of certificates: how often the same certification rows have been asked in this process.
+"""A ledger of certificates: how often the same certification rows have been used in this process.
 
 One certificate fails with probability rho. Whoever certifies many models on the same rows, or one model
 under many budgets, and keeps what passes, has a larger risk, which no single certificate can show. So each is told how many there
@@ -125,7 +125,7 @@ def clear() -> None:
 
 @contextmanager
 def closed() -> Iterator[None]:
-    """Write nothing down meanwhile: whoever looks at many methods at once allows for it himself."""
+    """Write nothing down meanwhile: a caller that looks at many methods at once allows for it itself."""
     token = _closed.set(True)
     try:
         yield

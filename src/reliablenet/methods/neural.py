@@ -338,5 +338,5 @@ class NeuralEstimator(SelectiveEstimator):
 
 
 def as_fold(part: FoldOrStream) -> Fold:
-    """Return a fold in memory; of one that is read batch by batch, its labels and what reads its rows."""
+    """Return the fold; a stream becomes a `Fold` of its reader and its labels."""
     return part if isinstance(part, Fold) else Fold(part.X, part.y.cpu().numpy())

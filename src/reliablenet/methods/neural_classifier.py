@@ -72,7 +72,7 @@ class NeuralClassifier(NeuralEstimator, SelectiveClassifier):
             each group in the certification fold one row counts, drawn at random: the certificate
             is then about a random row of a random new group.
         by : array-like of shape (n,), or mapping or data frame of columns, optional
-            Group of each row, where the promise speaks of groups; by default the column of X.
+            Group of each row, where the promise is about groups; by default the column of X.
         sample_weight : array-like of shape (n,), optional
             How much each row counts in training and in what is chosen there. Threshold and certificate
             count every row once: they are about the rows that will come.
@@ -94,7 +94,7 @@ class NeuralClassifier(NeuralEstimator, SelectiveClassifier):
                 raise parameter_error(
                     "promise",
                     "fit",
-                    f"not speak of groups: a {type(X).__name__} does not name them",
+                    f"not be about groups: a {type(X).__name__} does not name them",
                     str(self.promise),
                     "Fit it with alpha, and certify by group with `CertifiedThreshold` around it.",
                 )

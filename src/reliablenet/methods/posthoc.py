@@ -283,7 +283,7 @@ def fit_temperature(proba: NDArray[np.float64], y: NDArray[np.intp]) -> float:
     if np.all(own == logits.max(axis=1)):
         warn_user(
             f"None of the {len(y)} selection rows limits how sure the classifier may be (it gets "
-            "all of them right), so that the temperature stays 1. Give more rows.",
+            "all of them right), so the temperature stays 1. Give more rows.",
             FoldWarning,
         )
         return 1.0

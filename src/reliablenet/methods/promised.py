@@ -88,7 +88,7 @@ def group_columns(
     if promise is None or not promise.columns:
         if by is not None:
             raise InvalidParameterError(
-                f"`by` of {owner} names groups, and the promise speaks of none. Use "
+                f"`by` of {owner} names groups, but the promise is about none. Use "
                 "promise=Promise.by_group(...)."
             )
         return {}

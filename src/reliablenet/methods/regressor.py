@@ -125,7 +125,7 @@ class ReliableRegressor(NeuralEstimator, SelectiveRegressor):
         owner = type(self).__name__
         check_count("bins", self.bins, owner, minimum=2)
         if self.checkpoint == "last":
-            expected = 'be "selection": training ends where the selection fold says'
+            expected = 'be "selection", because the selection fold decides when training ends'
             raise parameter_error("checkpoint", owner, expected, "last")
 
     def _schedule(self) -> BaseSchedule:

@@ -191,7 +191,7 @@ class RegressorInside(WrappingClassifier):
     def _restore_beside(self, learned: Any) -> None:
         if not isinstance(learned, ErrorModel) or not self._learns_errors():
             raise InvalidDataError(
-                f"{type(learned).__name__} is nothing that {type(self).__name__} learns."
+                f"{type(self).__name__} does not learn a {type(learned).__name__}."
             )
         self.errors_ = learned
 

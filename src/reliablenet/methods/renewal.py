@@ -89,7 +89,7 @@ def adopt(
 
 
 def refuse_own_rule(model: Any) -> None:
-    """Raise if the model's rule is none that a certificate sets."""
+    """Raise if a certificate cannot set the model's rule."""
     if model._acts_uncertified:
         raise InvalidParameterError(
             f"{type(model).__name__} has a rule of its own that a certificate does not change; fit it again on fresh "

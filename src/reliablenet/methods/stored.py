@@ -1,4 +1,4 @@
-"""What a model file holds of an act-or-defer method, and how the method is made of it again."""
+"""What a model file holds of an act-or-defer method, and how the method is made from it again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `y` holds: all of a fit that depends on it, and nothing else of a fit does."""
+"""What `y` holds, labels or numbers: everything in a fit that depends on it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Target(ABC):
 
     @abstractmethod
     def learn(self, model: Any, y: NDArray[Any], classes: NDArray[Any] | None) -> NDArray[Any]:
-        """Check the `y` of a fit and set on the model what it must know of it."""
+        """Check the `y` of a fit and set on the model what it must know about it."""
 
     @abstractmethod
     def encode(self, model: Any, y: NDArray[Any], owner: str) -> NDArray[Any]:

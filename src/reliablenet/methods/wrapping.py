@@ -99,7 +99,7 @@ class WrappingClassifier(SelectiveClassifier):
                 type(self).__name__,
                 "be a classifier with predict_proba",
                 self.estimator,
-                "Where there is none, put sklearn's CalibratedClassifierCV around the classifier.",
+                "If it has none, put sklearn's CalibratedClassifierCV around the classifier.",
             )
 
     def _is_fitted(self) -> bool:
@@ -218,7 +218,7 @@ class WrappingClassifier(SelectiveClassifier):
     def _graph_parts(self) -> Parts:
         if not isinstance(self.estimator_, SelectiveEstimator):
             raise InvalidParameterError(
-                f"A graph can hold a rule around a classifier of ours; around this one is a "
+                f"A graph can hold a rule around a classifier of this library; this rule is around a "
                 f"{type(self.estimator_).__name__}. Use ReliableClassifier, or serve the model file."
             )
         rule = self.rule_ if hasattr(self, "certificate_") else None
@@ -247,7 +247,7 @@ class WrappingClassifier(SelectiveClassifier):
 
 
 def weight_arguments(estimator: Any, weight: NDArray[np.float64] | None) -> dict[str, Any]:
-    """Return what `fit` of an estimator of another library is to be told of the weights of rows."""
+    """Return the weights of rows as arguments of `fit` of an estimator of another library."""
     if weight is None:
         return {}
     if isinstance(estimator, Pipeline):  # the last step is the one that weighs

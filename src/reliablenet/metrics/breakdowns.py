@@ -33,7 +33,7 @@ FORMAT = "reliablenet-breakdown/1"
 
 @dataclass(frozen=True)
 class Cell:
-    """What is counted of one cell.
+    """The counts of one cell.
 
     Attributes
     ----------

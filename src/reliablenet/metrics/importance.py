@@ -37,7 +37,7 @@ MEASURES = (
 
 @dataclass(frozen=True, eq=False)
 class RowAnswers:
-    """What a rule says of rows.
+    """What a rule says about rows.
 
     Attributes
     ----------

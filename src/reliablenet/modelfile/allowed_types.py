@@ -58,7 +58,7 @@ def estimator_to_bytes(estimator: Any) -> bytes:
     name = type(estimator).__name__
     if not isinstance(estimator, BaseEstimator):
         raise InvalidParameterError(
-            f"save can store what wraps a scikit-learn estimator or a network of ours; got {name}. "
+            f"save can store what wraps a scikit-learn estimator or a network of this library; got {name}. "
             "Keep that model in a format of its own, and certificate_.to_json() beside it."
         )
     try:

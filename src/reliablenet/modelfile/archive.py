@@ -59,7 +59,7 @@ def open_archive(path: Path) -> dict[str, bytes]:
     body, end = content[:-SEAL_LENGTH], content[-SEAL_LENGTH:]
     if not end.startswith(SEAL) or not body.startswith(b"PK"):
         raise ModelFileError(
-            f"{path} is not a model file of ours, or its end is missing. Copy or save it again."
+            f"{path} is not a ReliableNet model file, or its end is missing. Copy or save it again."
         )
     if end != SEAL + sha256(body).encode():
         raise ModelFileError(
@@ -74,7 +74,7 @@ def open_archive(path: Path) -> dict[str, bytes]:
 
 
 def check_stored(content: bytes, path: Path) -> None:
-    """Refuse an archive in the archive that is none, or would grow when it is read."""
+    """Refuse an inner archive that is not one, or that would grow when it is read."""
     with _open_stored(content, path):
         pass
 

@@ -53,7 +53,7 @@ class NetworkParts:
     team: Team | None = None
 
     def shape(self) -> dict[str, Any]:
-        """Return what the manifest says of the network."""
+        """Return what the manifest says about the network."""
         shape = list(self.input_shape)
         return {"input_shape": shape, "chunk": chunk_rows(1 + len(shape))}
 
@@ -106,7 +106,7 @@ def network_setting(stored: Any, factory: Callable[[Any, int], nn.Module] | None
     if not isinstance(stored, dict):
         if factory is not None:
             raise InvalidParameterError(
-                f"`network` of load is only for models with a network of their own; this one has "
+                f"`network` of load is only for models with a network of your own; this one has "
                 f"{stored!r}."
             )
         return stored

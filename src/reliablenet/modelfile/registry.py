@@ -1,4 +1,4 @@
-"""Which methods a model file can hold, and what each tells of itself.
+"""Which methods a model file can hold, and what each gives to the file.
 
 This room knows no method. Each enters itself when its module is imported, with `stored_as`; importing
 `reliablenet.methods` imports all of ours.
@@ -31,7 +31,7 @@ class Bytes(Protocol):
 
 
 class StoredMethod(Protocol):
-    """What a fitted method tells so that a file can hold it.
+    """What a fitted method gives so that a file can hold it.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class StoredMethod(Protocol):
 
 
 class StoredNetwork(StoredMethod, Protocol):
-    """What a method with a network of its own tells besides."""
+    """What a method with a network of its own gives besides."""
 
     def _network_parts(self) -> NetworkParts:
         """Return the network and what goes with it."""
@@ -121,18 +121,20 @@ def known_names() -> list[str]:
 
 
 def kind_of(model: object) -> Kind | None:
-    """Return how an object is stored; None if its very class has not been entered."""
+    """Return how an object is stored; None if its very class is not registered."""
     name = type(model).__name__
     return _kinds[name] if _classes.get(name) is type(model) else None
 
 
 def extends_known(model: object) -> bool:
-    """Tell whether a class that has not been entered is derived from one that has."""
+    """Tell whether a class that is not registered is derived from one that is."""
     return kind_of(model) is None and isinstance(model, tuple(_classes.values()))
 
 
 def find_class(name: Any, kind: Kind, path: Any) -> Any:
     """Return the class that a file names."""
     if not isinstance(name, str) or _kinds.get(name) != kind:
-        raise ModelFileError(f"{path} holds a {name!r}, which we do not know here.")
+        raise ModelFileError(
+            f"{path} holds a model of class {name!r}, which is not registered as a {kind}. Import the module that defines it, or load it with the version that wrote it."
+        )
     return _classes[name]

@@ -178,7 +178,7 @@ def _split(layers: Iterable[Any]) -> tuple[list[StoredMethod], Any]:
             check_is_fitted(layer)
         if kind is None and (not methods or extends_known(layer)):
             raise InvalidParameterError(
-                f"save knows {known_names()}; got {type(layer).__name__}, which has no file format."
+                f"save can write {known_names()}; got {type(layer).__name__}, which has no file format."
             )
         if kind is None:
             return methods, layer
@@ -211,9 +211,13 @@ def _restore(
     core: Any = object()
     if ESTIMATOR in members:
         if factory is not None:
-            raise InvalidParameterError("`network` of load: this model has no network.")
+            raise InvalidParameterError(
+                "`network` of load is only for models with a network of your own; this one has none. Leave it out."
+            )
         if embedding is not None:
-            raise InvalidParameterError("`embedding` of load: this model has none of your own.")
+            raise InvalidParameterError(
+                "`embedding` of load is only for models that read text with one of your own; this one does not. Leave it out."
+            )
         model = core = estimator_from_bytes(members[ESTIMATOR], path)
     for described in reversed(manifest["methods"]):
         settings = from_plain(described["settings"])

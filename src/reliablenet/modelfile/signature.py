@@ -71,7 +71,7 @@ def make_keys(path: str | Path, password: bytes | None = None) -> tuple[Path, Pa
 
 
 def sign_file(path: str | Path, key: str | Path, password: bytes | None = None) -> str:
-    """Sign a model file, in its place; a signature that was there is replaced.
+    """Sign a model file in place; a signature that it had is replaced.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def check_signature(members: dict[str, bytes], keys: Any, path: Any) -> str:
     trusted = {fingerprint(key): key for key in read_keys(keys)}
     if SIGNATURE not in members:
         raise ModelFileError(
-            f"{path} is not signed, and only files signed with a trusted key are asked for."
+            f"{path} is not signed. Only files signed with a trusted key are accepted."
         )
     mark, signature = _read_signature(members[SIGNATURE], path)
     if mark not in trusted:
@@ -214,7 +214,7 @@ def _public_keys(content: bytes, name: str) -> list[Ed25519PublicKey]:
         try:
             key = read(text)
         except Exception:
-            raise InvalidDataError(f"{name} holds something that is no public key.") from None
+            raise InvalidDataError(f"{name} holds something that is not a public key.") from None
         if not isinstance(key, ed25519.Ed25519PublicKey):
             raise InvalidDataError(f"{name} holds a key that is not Ed25519.")
         found.append(key)

@@ -44,7 +44,7 @@ def team_to_members(team: Team) -> dict[str, bytes]:
 
 
 def team_from_members(members: Mapping[str, bytes], path: Any) -> Team:
-    """Return the team that `team_to_members` wrote; refuse trees that are none."""
+    """Return the team that `team_to_members` wrote; refuse arrays that are not trees."""
     arrays = load_arrays(members[TEAM])
     story = json.loads(arrays.pop("story").tobytes())
     own: list[Any] = []

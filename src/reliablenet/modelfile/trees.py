@@ -42,7 +42,7 @@ def _check_boosting(model: Any) -> None:
             raise ModelFileError("A category of boosted trees lies outside 0 to 255.")
     for predictor in (tree for trees in model._predictors for tree in trees):
         if not isinstance(predictor, TreePredictor):
-            raise ModelFileError("A model of boosted trees holds something that is no tree.")
+            raise ModelFileError("A model of boosted trees holds something that is not a tree.")
         nodes = predictor.nodes
         leaves = nodes["is_leaf"].astype(bool)
         _check(nodes, "left", "right", "feature_idx", leaves, model.n_features_in_)

@@ -210,7 +210,7 @@ def source_test(
         raise parameter_error(
             "groups",
             "source_test",
-            "say whose row each is: the certificate counts one row of each group",
+            "name the group of each row, because the certificate counts one row per group",
             groups,
         )
     new = NewRows(model)

@@ -283,8 +283,8 @@ class Monitor:
         if strange.any():
             place = int(strange.argmax())
             raise InvalidDataError(
-                f"Row {place} of `by` is of the group {groups[place]!r}, which has no budget, and was acted "
-                f"on; budgets are there for {sorted(named)}."
+                f"Row {place} was acted on, but its group {groups[place]!r} in `by` has no budget; there are "
+                f"budgets for {sorted(named)}."
             )
 
     def _budgets(self) -> dict[str, tuple[float, str]]:
@@ -320,8 +320,8 @@ def _budgets(alpha: Any) -> Iterator[tuple[str, str, PopulationKind, float]]:
         for part in alpha.parts:
             if isinstance(part, CostCertificate):
                 raise InvalidParameterError(
-                    f"Monitor cannot watch the part {part.name!r} of this certificate: it knows shares of rows "
-                    "acted on wrongly, and no costs."
+                    f"Monitor cannot watch the part {part.name!r} of this certificate: it watches shares of wrong "
+                    "rows; promises about cost are not supported."
                 )
             label = part.name.split("=", 1)[1] if part.population == "group" else part.name
             alone = part.population == "all" and len(alpha.parts) == 1

@@ -167,7 +167,7 @@ def _population(stored: dict[str, Any]) -> Population:
     ):
         raise InvalidDataError("A monitor needs errors <= labels <= accepted <= rows.")
     if stored["kind"] not in get_args(PopulationKind):
-        raise InvalidDataError(f"A monitor knows no rows of the kind {stored['kind']!r}.")
+        raise InvalidDataError(f"A monitor has no rows of the kind {stored['kind']!r}.")
     state = Capital(
         log_cash=_number(capital["log_cash"]), peak=_number(capital["peak"]), **arrays, **counts
     )

@@ -65,8 +65,8 @@ def check_outcomes(
     certain = acted & ~checked & (shares == 1.0)
     if certain.any():
         raise InvalidDataError(
-            f"Row {int(certain.argmax())} was accepted and not audited, though every row is with the probability 1. "
-            "Give the Monitor the probability of the coin as `audit`, or mark rows whose truth is still to come "
+            f"Row {int(certain.argmax())} was accepted but not audited, although its audit probability is 1. "
+            "Give the Monitor the audit probability as `audit`, or mark rows whose truth is still to come "
             "as `pending`."
         )
     counts = acted & checked

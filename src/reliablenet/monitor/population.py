@@ -1,4 +1,4 @@
-"""What is known of the rows of one population since watching began: counts, capital, bound."""
+"""What is known about the rows of one population since watching began: counts, capital, bound."""
 
 from __future__ import annotations
 

@@ -110,6 +110,6 @@ def read_scores(text: str) -> NDArray[np.int64]:
     whole = isinstance(counts, list) and all(type(count) is int and count >= 0 for count in counts)
     if not whole or len(counts) != LEVELS:
         raise InvalidDataError(
-            "The counts of certification scores in the log are damaged; a new log has them again."
+            "The counts of certification scores in the log are damaged. Start a new log."
         )
     return np.array(counts, np.int64)

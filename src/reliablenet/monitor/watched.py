@@ -25,7 +25,7 @@ CHUNK = 5_000
 
 @dataclass
 class Tally:
-    """Counts of decisions: all, acted on, picked for audit; and what outcomes say of those acted on."""
+    """Counts of decisions: all, acted on, picked for audit; and what outcomes say about those acted on."""
 
     rows: int = 0
     accepted: int = 0
@@ -78,7 +78,7 @@ class Point:
 
 @dataclass
 class Watched:
-    """What a log says of the rule in force.
+    """What a log says about the rule in force.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ def watch(
     alpha: float | None = None,
     before: Watched | None = None,
 ) -> Watched:
-    """Return what a log says of the rule in force.
+    """Return what a log says about the rule in force.
 
     All is computed anew, so that an outcome counts where its decision stands, however late it came.
     Outcomes of rows that the coin did not pick do not count: nobody knows why they are there.
@@ -190,7 +190,7 @@ def _watch(
     alpha: float | None,
 ) -> None:
     if share == 0.0:
-        found.why_not = "No decision is audited, so that nothing can be known of mistakes. Serve with a share of audits above 0."
+        found.why_not = "No decision is audited, so nothing can be known about mistakes. Serve with a share of audits above 0."
         return
     found.monitor = Monitor(found.certificate if alpha is None else alpha, level, share)
     if total == 0:

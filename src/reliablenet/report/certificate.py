@@ -18,15 +18,15 @@ KINDS = {
     "anytime": "rows were looked at as they came, and the bound holds at every look",
 }
 UNITS = {
-    "row": "it speaks of a random new row from the same source",
-    "group": "it speaks of a random row of a random new group, whatever the number of its rows",
+    "row": "it is about a random new row from the same source",
+    "group": "it is about a random row of a random new group, whatever the number of its rows",
 }
 
 
 VOIDS = (
     (
         "Another source.",
-        "It speaks of rows drawn as the certification fold was drawn. Other people, years or sensors are "
+        "It is about rows drawn as the certification fold was drawn. Other people, years or sensors are "
         "another source: certify again on rows from there.",
     ),
     (

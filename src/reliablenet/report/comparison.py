@@ -142,10 +142,11 @@ def _details(comparison: Comparison, result: MethodResult) -> Numbers:
 
 
 def _part(comparison: Comparison, result: MethodResult) -> str:
-    """Say at which part of rho a method is certified to be chosen, or which stands for it."""
+    """Say at which part of rho a method is certified, or which method takes its place in the choice."""
     choice = comparison.choice
     if result.name not in choice.divisors:
-        return f"ranks rows as {choice.family[result.name]} does, which stands for it"
+        name = choice.family[result.name]
+        return f"ranks rows as {name} does; only {name} is considered in the choice"
     best = ", the favourite of the selection fold" if result.name == choice.favourite else ""
     return f"certified at {text.confidence(choice.level(result.name, comparison.rho))}{best}"
 

@@ -24,7 +24,7 @@ CLOSE = 1e-6  # of confidences: float32 on another processor
 
 
 def fold_table(model: SelectiveEstimator, table: Any) -> Any:
-    """Return the features of the certification fold, None if the model says other things of them.
+    """Return the features of the certification fold, None if the model answers otherwise on them.
 
     Parameters
     ----------

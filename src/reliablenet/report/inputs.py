@@ -1,4 +1,4 @@
-"""What rows looked like that a model was trained on, as a table: what is usual, and what would be odd."""
+"""What the training rows looked like, as a table: what is usual, and what would be odd."""
 
 from __future__ import annotations
 

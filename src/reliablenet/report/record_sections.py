@@ -156,7 +156,7 @@ def _folds(subject: Subject) -> Section:
             Fact("uses", "Certificates made on these rows", made.uses, text.count(made.uses)),
             Fact(
                 "chosen_among",
-                "Chosen among so many methods",
+                "Number of methods it was chosen from",
                 made.chosen_among,
                 text.count(made.chosen_among),
             ),
@@ -181,7 +181,7 @@ def _promise(subject: Subject) -> Section:
     sentence = promise_wording.promise_text(promised, made.tolerance)
     facts = [
         Fact("promise", "What is promised", sentence, text.sentence(sentence)),
-        Fact("speaks_of", "Of what it speaks", made.unit, text.sentence(UNITS[made.unit])),
+        Fact("speaks_of", "What it is about", made.unit, text.sentence(UNITS[made.unit])),
         Fact("alpha", "Budget alpha", made.alpha, text.budget(made.alpha)),
         Fact(
             "rho", "Allowed probability that the certificate fails", made.rho, text.budget(made.rho)
@@ -227,7 +227,7 @@ def _evidence(subject: Subject) -> Section:
 
 def _bearing(subject: Subject) -> Section:
     found = subject.model.breakdown_
-    told = ["No mistake was made on the certification fold, so that nobody bears one."]
+    told = ["No mistake was made on the certification fold, so nobody bears any."]
     tables = {}
     if found.cells and found.whole.errors:
         told = [text.sentence(sentence) for sentence in found.summary()]

@@ -196,7 +196,7 @@ def _count_groups(model: SelectiveEstimator, group: pd.Series[Any]) -> dict[str,
 
 
 def _judged(model: SelectiveEstimator, rows: ScoredRows) -> Certificate:
-    """Return what rows say of the model's rule under the budget of its certificate."""
+    """Return what rows say about the model's rule under the budget of its certificate."""
     made = model.certificate_
     accepted = model.accept_rows(rows)
     return Certificate(

@@ -31,7 +31,7 @@ DISCLAIMER = (
 
 @dataclass(frozen=True)
 class Given:
-    """What only people know of a model; empty texts are told as not given.
+    """What only people know about a model; empty texts are shown as not given.
 
     Attributes
     ----------

@@ -130,7 +130,7 @@ def confident_wrong(logits: Tensor, y: Tensor, threshold: float) -> Tensor:
 
 
 def check_labels(y: Tensor, n_classes: int) -> None:
-    """Raise if a label is no class index."""
+    """Raise if a label is not a class index."""
     if y.numel() and not 0 <= int(y.min()) <= int(y.max()) < n_classes:
         raise InvalidDataError(
             f"`y` must hold class indices from 0 to {n_classes - 1}; got values from "

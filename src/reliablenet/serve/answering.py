@@ -1,4 +1,4 @@
-"""What a model answers with, a class or a number: how it is called, logged, and compared with a truth that is told."""
+"""What a model answers, a class or a number: how it is named, logged, and compared with a reported truth."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ClassAnswers:
 
     @property
     def told(self) -> str:
-        """What is not said of a class by its name: nothing."""
+        """What must be said about an answer besides its name: for a class, nothing."""
         return ""
 
     def texts(self, answers: Sequence[Any]) -> list[str]:
@@ -65,7 +65,7 @@ class ClassAnswers:
     def read_truth(self, value: Any, place: int) -> str:
         """Return a truth as the log keeps it.
 
-        One that is no class of the model makes the label wrong; one that differs from a class in case or
+        One that is not a class of the model makes the label wrong; one that differs from a class in case or
         spaces alone is refused, since it was meant to be that class.
         """
         if type(value) not in (str, int, float, bool) or len(str(value)) > MOST_LETTERS:

@@ -97,7 +97,7 @@ def _add_decisions(app: FastAPI, state: State) -> None:
     @app.get("/healthz")
     async def healthz() -> Response:
         well = state.desk.healthy
-        status = "ok" if well else "the decision log could not be written last time"
+        status = "ok" if well else "the last write to the decision log failed"
         body = {"status": status, "model": state.served.hash, "waiting": state.desk.waiting}
         return _json(body, 200 if well else 503)
 
@@ -106,7 +106,9 @@ def _add_protocol(app: FastAPI, state: State) -> None:
     def model(name: str) -> ServedModel:
         served = state.served
         if name != served.name:
-            raise RequestError(404, f"There is no such model here; there is {served.name!r}.")
+            raise RequestError(
+                404, f"There is no such model here; this server has {served.name!r}."
+            )
         return served
 
     @app.get("/v2")
@@ -180,7 +182,11 @@ def _add_telling(app: FastAPI, state: State) -> None:
     async def metrics() -> Response:
         gauges = [
             ("waiting_rows", "Rows that wait or are being decided.", float(state.desk.waiting)),
-            ("log_healthy", "Whether the log took the last write.", float(state.desk.healthy)),
+            (
+                "log_healthy",
+                "Whether the last write to the log succeeded.",
+                float(state.desk.healthy),
+            ),
             ("acts", "Whether the model acts on any row.", float(state.served.acts)),
         ]
         watched = await asyncio.to_thread(state.watching.gauges)
@@ -214,7 +220,7 @@ def _page(state: State) -> str:
 async def _decide(state: State, served: ServedModel, rows: Rows) -> Answer:
     if rows.size > state.settings.most_rows:
         raise RequestError(
-            413, f"A request may hold {state.settings.most_rows:,} rows; got {rows.size:,}."
+            413, f"A request may hold at most {state.settings.most_rows:,} rows; got {rows.size:,}."
         )
     group = state.settings.group
     groups = _groups(rows, group) if group else None
@@ -327,7 +333,7 @@ async def _refuse(_: Request, error: Any) -> Response:
 async def _no_such_address(request: Request, error: Any) -> Response:
     told = {
         404: "There is nothing at this address.",
-        405: "This address does not take this method.",
+        405: "This address does not accept this method.",
     }
     answer = _json({"error": told.get(error.status_code, str(error.detail))}, error.status_code)
     answer.headers.update(error.headers or {})

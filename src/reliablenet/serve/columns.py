@@ -165,7 +165,7 @@ class Columns:
         names = split["columns"]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            raise unusable(f"Column {twice!r} stands twice in `dataframe_split`.", twice)
+            raise unusable(f"Column {twice!r} appears twice in `dataframe_split`.", twice)
         for place, row in enumerate(split["data"]):
             if len(row) != len(names):
                 raise unusable(
@@ -265,7 +265,7 @@ class Columns:
                 _check_tolerance(name, values)
             if name in self._complete and values[0] is None and set(values) == {None}:
                 raise unusable(
-                    f"Column {name!r} is null in every row, and never was in a row that the model was "
+                    f"Column {name!r} is null in every row, but never in a row that the model was "
                     "trained on: its certificate says nothing about such rows.",
                     name,
                 )
@@ -303,7 +303,9 @@ class Columns:
         if float in kinds or int in kinds:
             for place, value in enumerate(values):
                 if type(value) in (int, float) and not -TOO_LARGE < value < TOO_LARGE:
-                    raise unusable(f"Column {name!r} is too large a number in row {place}.", name)
+                    raise unusable(
+                        f"Column {name!r} holds too large a number in row {place}.", name
+                    )
         return np.array(values, np.float64) if allowed is NUMBER_TYPES else None
 
     def _check_named(self) -> None:
@@ -342,7 +344,7 @@ def _finite_matrix(inputs: list[Any]) -> NDArray[np.float64]:
         raise unusable("`inputs` must be rows of numbers, all of one shape.") from None
     if not np.isfinite(matrix).all():
         row, column = (int(place) for place in np.argwhere(~np.isfinite(matrix))[0][:2])
-        raise unusable(f"Column {column} is too large a number in row {row}.", str(column))
+        raise unusable(f"Column {column} holds too large a number in row {row}.", str(column))
     return matrix
 
 
@@ -358,7 +360,7 @@ def _check_tolerance(name: str, values: list[Any]) -> None:
 
 
 class _Levels:
-    """The categories that a model knows of one column, to read texts by without comparing them."""
+    """The categories that a model knows for one column, to read texts by without comparing them."""
 
     def __init__(self, levels: Sequence[str]) -> None:
         self._codes: dict[Value, int] = {level: place for place, level in enumerate(levels)}

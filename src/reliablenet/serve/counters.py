@@ -70,7 +70,7 @@ class Counters:
             self._outcomes.update(statuses)
 
     def log_failed(self) -> None:
-        """Count a write that the log did not take."""
+        """Count a write to the log that failed."""
         with self._lock:
             self._sums["log_failures"] += 1
 
@@ -105,7 +105,7 @@ class Counters:
         lines += _head("outcomes_total", "counter", "Outcomes reported, by what became of them.")
         for status, count in sorted(self._outcomes.items()):
             lines.append(f'{PREFIX}_outcomes_total{{status="{status}"}} {count}')
-        lines += _head("odd_values_total", "counter", "Odd values by column and by what they are.")
+        lines += _head("odd_values_total", "counter", "Odd values by column and kind.")
         for (column, what), count in sorted(self._odd.items()):
             labels = f'column="{_escaped(column)}",what="{what}"'
             lines.append(f"{PREFIX}_odd_values_total{{{labels}}} {count}")
@@ -115,7 +115,7 @@ class Counters:
             ("batches", "Passes of the model, each for all requests that were waiting."),
             ("model_seconds", "Seconds spent deciding."),
             ("log_seconds", "Seconds spent writing the log."),
-            ("log_failures", "Writes that the log did not take."),
+            ("log_failures", "Writes to the log that failed."),
             ("reloads", "Reloads of the model."),
             ("reload_failures", "Reloads that failed and left the old model in force."),
         ):

@@ -22,7 +22,7 @@ ERRORS = {
     409: "Another outcome is recorded.",
     413: "The request is too large.",
     415: "The body is not sent as JSON.",
-    421: "The server is asked for by a name that is not its own.",
+    421: "The Host header names another server.",
     422: "Rows that the model cannot take; the message names the column.",
     503: "The log could not be written, or too many rows wait: nothing was decided.",
 }

@@ -1,4 +1,4 @@
-"""What every request passes first: the host it asked for, the token, the size of its body; and the count."""
+"""What every request passes first: checks of its host, its token and the size of its body; and the count."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Guard:
     def _check(self, scope: Scope) -> None:
         headers = dict(scope["headers"])
         if self.hosts and _host(headers.get(b"host", b"")) not in self.hosts:
-            raise RequestError(421, "This server is not known by the name in the Host header.")
+            raise RequestError(421, "The Host header names another server.")
         if self._token and scope["path"] not in OPEN:
             given = _token(headers.get(b"authorization", b""))
             if not hmac.compare_digest(given, self._token):
@@ -108,7 +108,9 @@ class Guard:
 
 def too_large(most_bytes: int) -> RequestError:
     """Return the error of a body that is too large."""
-    return RequestError(413, f"A request may hold {most_bytes:,} bytes. Send the rows in parts.")
+    return RequestError(
+        413, f"A request may hold at most {most_bytes:,} bytes. Send the rows in parts."
+    )
 
 
 def _host(header: bytes) -> str:

@@ -29,7 +29,7 @@ def read_rows(body: Any, columns: Columns) -> Rows:
     for tensor in inputs:
         name, shape, values = _read_tensor(tensor)
         if name in found:
-            raise unusable(f"Column {name!r} stands twice in `inputs`.", name)
+            raise unusable(f"Column {name!r} appears twice in `inputs`.", name)
         if columns.names is None:
             if len(inputs) > 1 or len(shape) != 2:
                 raise unusable(
@@ -107,7 +107,7 @@ def write_answer(
 
 
 def describe(columns: Columns, name: str, version: str, answering: Answering) -> dict[str, Any]:
-    """Return what the protocol tells of a model: its inputs and outputs."""
+    """Return what the protocol tells about a model: its inputs and outputs."""
     if columns.names is None:
         inputs = [{"name": "inputs", "datatype": "FP64", "shape": [-1, columns.width]}]
     else:

@@ -30,7 +30,7 @@ def read_outcomes(body: Any, answering: Answering, most: int) -> list[Outcome]:
     if not isinstance(found, list) or not found:
         raise unusable('The request must be {"outcomes": [{"id": ..., "truth": ...}, ...]}.')
     if len(found) > most:
-        raise unusable(f"A request may hold {most:,} outcomes; got {len(found):,}.")
+        raise unusable(f"A request may hold at most {most:,} outcomes; got {len(found):,}.")
     return [_read(item, place, answering) for place, item in enumerate(found)]
 
 
@@ -39,9 +39,7 @@ def _read(item: Any, place: int, answering: Answering) -> Outcome:
         raise unusable(f"Outcome {place} must be an object with the `id` of a decision.", "id")
     strangers = sorted(item.keys() - {"id", "truth", "wrong"})
     if strangers:
-        raise unusable(
-            f"Outcome {place} has a field {strangers[0]!r} that is not known.", strangers[0]
-        )
+        raise unusable(f"Outcome {place} has an unknown field {strangers[0]!r}.", strangers[0])
     if ("truth" in item) == ("wrong" in item):
         raise unusable(f"Outcome {place} must have either `truth` or `wrong`.", "truth")
     if "wrong" in item:

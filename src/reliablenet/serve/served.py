@@ -21,7 +21,7 @@ from reliablenet.tables.oddities import OF_ROWS
 
 @dataclass(frozen=True)
 class Answers:
-    """What is said of each row.
+    """The answer to each row.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class ServedModel:
-    """A loaded model with all that the server tells of it.
+    """A loaded model with all that the server tells about it.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class ServedModel:
     defer_odd: bool = False
 
     def decide(self, rows: Rows) -> Answers:
-        """Return what the model's own `decide` says of the rows.
+        """Return what the model's own `decide` says about the rows.
 
         Columns that are missing were looked at request by request; here several may stand together.
         """
@@ -138,7 +138,9 @@ def read_model(
         if _hash(path) == digest:
             break
     else:
-        raise ModelFileError(f"{path} changes while it is read. Write it once, under another name.")
+        raise ModelFileError(
+            f"{path} changed while it was read. Write it once, under another name."
+        )
     document = model.certificate_.to_json()
     rule = log.put_in_force(name, digest, document, write_scores(model))
     columns = Columns(model, allow_missing)

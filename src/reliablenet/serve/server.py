@@ -115,7 +115,7 @@ class Server(uvicorn.Server):
             self.tell(f"The old model stays in force: {error}")
             return
         if served.rule == state.served.rule:
-            self.tell("The model is the one in force.")
+            self.tell("The model in force is unchanged.")
             return
         state.served = served
         _set_aside()

@@ -19,7 +19,7 @@ INDEX_COLUMN = re.compile(r"__index_level_\d+__")  # how pandas stores an index
 
 
 class ArrowTable:
-    """A file of Arrow's, open for reading.
+    """An Arrow file, open for reading.
 
     Attributes
     ----------
@@ -64,13 +64,13 @@ class ArrowTable:
 
 
 def is_arrow(path: Path) -> bool:
-    """Tell by its first bytes whether a file is one of Arrow's."""
+    """Tell by its first bytes whether a file is an Arrow file."""
     return first_bytes(path).startswith(tuple(KINDS))
 
 
 @contextmanager
 def opened_arrow(path: Path) -> Iterator[ArrowTable]:
-    """Yield a file of Arrow's, open for reading."""
+    """Yield an Arrow file, open for reading."""
     start = first_bytes(path)
     kind = next(name for magic, name in KINDS.items() if start.startswith(magic))
     try:
@@ -82,7 +82,7 @@ def opened_arrow(path: Path) -> Iterator[ArrowTable]:
         ) from None
     if kind not in ("Parquet", "Feather"):
         raise InvalidDataError(
-            f"{path.name} is {kind}, which is no longer read. Write it anew, or as Parquet or CSV."
+            f"{path.name} is {kind}, which is no longer read. Save it in the current Feather format, or as Parquet or CSV."
         )
     try:
         if kind == "Parquet":

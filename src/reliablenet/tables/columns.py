@@ -25,7 +25,7 @@ ROW_NUMBER = (
     "table"
 )
 IDENTIFIER = (
-    "it is called an id and differs in every row: it names rows and tells nothing of new ones. If it "
+    "it is called an id and differs in every row: it names rows and tells nothing about new ones. If it "
     "is a measurement, rename it"
 )
 REMEDY_NUMBERS = "To use it, leave the cells that are not numbers empty"
@@ -77,14 +77,14 @@ def spell_columns(wanted: Sequence[str], present: Sequence[Any], name: str) -> l
     ...     spell_columns(["default"], ["age", "Default "], "loans.csv")
     ['Default ']
     >>> print(found[0].message)
-    loans.csv has no column 'default'; 'Default ' is taken for it.
+    loans.csv has no column 'default'; 'Default ' is used instead.
     """
     found: list[str] = []
     for column in wanted:
         near = [other for other in present if _bare(str(other)) == _bare(column)]
         if column not in present and len(near) == 1:
             warn_user(
-                f"{name} has no column {column!r}; {near[0]!r} is taken for it.", ColumnWarning
+                f"{name} has no column {column!r}; {near[0]!r} is used instead.", ColumnWarning
             )
             found.append(near[0])
         else:

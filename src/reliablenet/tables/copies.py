@@ -61,7 +61,7 @@ class Copies:
 
     @property
     def suspicious(self) -> bool:
-        """Whether there are enough copies to matter, and too few strangers for coincidence."""
+        """Whether there are enough copies to matter, and more than coincidence would bring."""
         strangers = self.twins - self.copies
         return (
             self.share >= COPIED_SHARE
@@ -136,7 +136,7 @@ def count_repeats(hashes: NDArray[np.uint64] | None, y: NDArray[Any]) -> Copies:
 
 
 def chance_share(twins: int, known: int) -> float:
-    """Return the share of fresh rows that may agree with known ones by chance, if anything too large.
+    """Return the share of fresh rows that may agree with known ones by chance, rather too high than too low.
 
     Fresh rows of a coarse table agree with known ones at the rate at which these agree with each other.
     It was counted on few rows, and is taken with two rows to spare, a fifth more, and three standard

@@ -71,7 +71,9 @@ class DateColumns:
             and all(self._is_part(part) for part in self.parts)
         )
         if not sound:
-            raise InvalidDataError("What is stored about date columns contradicts itself.")
+            raise InvalidDataError(
+                "The stored date columns are inconsistent. Fit and save the model again."
+            )
 
     def _is_part(self, part: Any) -> bool:
         plain = len(part) == 2 and part[1] in PARTS
@@ -152,13 +154,13 @@ class DateColumns:
 
 
 def check_dates(values: pd.Series[Any], column: Any) -> None:
-    """Raise if more than half of the values of a column that is called a date are none."""
+    """Raise if more than half of the values of a column named as dates are not dates."""
     present = values.notna().to_numpy()
     strange = np.isnan(read_days(values)) & present
     if strange.sum() > present.sum() / 2:
         row = int(strange.argmax())
         raise InvalidDataError(
             f"Column {column!r} is to be read as dates; {int(strange.sum())} of {len(values)} rows hold "
-            f"none, such as {values.iloc[row]!r} in row {row_number(values, row)}. Write dates as "
+            f"no date, such as {values.iloc[row]!r} in row {row_number(values, row)}. Write dates as "
             "2024-12-31, or leave the column to be read as it is."
         )

@@ -84,15 +84,15 @@ def day_comes_first(texts: Iterable[str], column: Any) -> bool:
     if doubtful and min(days, months) == max(days, months):
         order = "the month" if not first_is_day else "the day"
         warn_user(
-            f"Column {column!r} holds dates such as {doubtful!r}, and none tells whether day or month "
-            f"comes first: {order} is taken to. Write them as 2024-12-31 to be sure.",
+            f"Column {column!r} holds dates such as {doubtful!r}, and none shows whether day or month "
+            f"comes first: {order} is assumed to. Write them as 2024-12-31 to be sure.",
             ColumnWarning,
         )
     return first_is_day
 
 
 def read_days(values: pd.Series[Any], *, day_first: bool = False) -> Days:
-    """Return each date as days since 1970, a duration in days; NaN where it is missing or no date.
+    """Return each date as days since 1970, a duration in days; NaN where it is missing or not a date.
 
     Whole numbers are read as 20241231, or as seconds or milliseconds since 1970.
 

@@ -1,4 +1,4 @@
-"""From rows to their profile: cells, fences and levels that tell no row.
+"""From rows to their profile: cells, fences and levels that reveal no single row.
 
 Values of single rows are not kept: borders of cells are short numbers between two values, fences are rounded outwards to
 one digit, and a category of fewer than five rows is not named.

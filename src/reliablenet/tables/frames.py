@@ -34,7 +34,7 @@ def pandas_of(table: Any) -> Any:
     if isinstance(frame, nw.LazyFrame):
         raise InvalidDataError(
             f"A table must hold its rows; got a {type(table).__module__.split('.')[0]} "
-            f"{type(table).__name__}, which has yet to be computed. Call its collect() first."
+            f"{type(table).__name__}, which is not computed yet. Call its collect() first."
         )
     if not isinstance(frame, nw.DataFrame):
         return table

@@ -1,6 +1,6 @@
 """Free text as numbers: hashed TF-IDF in few dimensions, or an embedding of the user's own.
 
-Both are fitted on training rows alone, and give a text the same numbers in any company.
+Both are fitted on training rows alone, and give a text the same numbers alone and with others.
 """
 
 from __future__ import annotations
@@ -217,8 +217,8 @@ class EmbeddedText:
         alone = np.concatenate([_embed(embedding, [text]) for text in PROBES])
         if not _alike(alone, probes):
             raise InvalidDataError(
-                "`embedding` must give a text the same numbers in any company; alone, sentences got "
-                "other numbers than together. Embed each text by itself."
+                "`embedding` must give a text the same numbers alone and with other texts; it gave some "
+                "sentences other numbers. Embed each text by itself."
             )
         middle = placed.mean(0, dtype=np.float64)
         size = float(np.sqrt(np.mean((placed - middle) ** 2)))

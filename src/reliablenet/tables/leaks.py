@@ -17,7 +17,7 @@ NEARLY_LINEAR = 0.999  # correlation with a target of numbers
 
 @dataclass(frozen=True)
 class Leak:
-    """What one column tells of the target.
+    """What one column tells about the target.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What is odd in new rows, against the profile of those that a model was trained on.
+"""What is odd in new rows, compared with the profile of the training rows.
 
 Whether a row is odd depends on that row alone. What is said of a whole column (empty, constant, another unit, another
 type) needs several rows and marks none of them.

@@ -1,4 +1,4 @@
-"""What is odd in new rows: the record, and the few lines that it is told in."""
+"""What is odd in new rows: the record, and the few lines that report it."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Oddities:
             never, them = ("never was", "it") if one else ("never were", "them")
             raise InvalidDataError(
                 f"{which} missing in all {len(self):,} rows, and {never} in a row that the model was "
-                "trained on: its certificate says nothing about such rows. Bring the values, or name "
+                "trained on: its certificate says nothing about such rows. Supply the values, or name "
                 f"{them} in `allow_missing`: {gone}."
             )
 

@@ -135,7 +135,7 @@ class ColumnProfile:
 
 @dataclass(frozen=True)
 class NumberProfile:
-    """What a profile knows of columns that are all numbers of an array, one below the other.
+    """What a profile knows about columns that are all numbers of an array, one below the other.
 
     Attributes
     ----------
@@ -190,7 +190,7 @@ class InputProfile:
         )
         if not sound:
             raise InvalidDataError(
-                "The input profile contradicts itself: columns must differ and count the same rows. "
+                "The input profile is inconsistent: columns must differ and count the same rows. "
                 "Fit and save the model again."
             )
 

@@ -144,8 +144,8 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
             self.reasons_.append(CONSTANT)
         if not (self.numbers_ or self.categories_ or self.dates_ or self.texts_):
             raise InvalidDataError(
-                f"No feature varies over the {len(table)} training rows in a way that can be "
-                f"learned from; columns: {listed(self.dropped_)}."
+                f"None of the columns can be learned from ({len(table)} training rows); left out: "
+                f"{listed(self.dropped_)}."
             )
         return self
 
@@ -368,7 +368,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):
         if values.isna().all():
             return CONSTANT
         if self.dates is None:
-            return "it holds dates or durations, which are not asked for"
+            return 'it holds dates or durations; pass `dates="auto"` to use it'
         self.date_columns_.add(values, column)
         return ""
 

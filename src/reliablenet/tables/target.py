@@ -173,7 +173,7 @@ def verdicts(values: pd.Series[Any], column: str) -> NDArray[np.bool_]:
 
 
 def group_names(values: pd.Series[Any], column: str) -> NDArray[Any]:
-    """Return whose row each is, as texts."""
+    """Return the group of each row, as texts."""
     check_known(
         values, f"The group {column!r}", "Give each such row a group of its own if it has none."
     )
@@ -181,7 +181,7 @@ def group_names(values: pd.Series[Any], column: str) -> NDArray[Any]:
 
 
 def promised_groups(values: pd.Series[Any], column: str) -> NDArray[Any]:
-    """Return the group of each row that a promise speaks of, as texts."""
+    """Return the group of each row for the promise, as texts."""
     remedy = (
         'Write there what is to be a group of its own, such as "unknown", or leave these rows out.'
     )

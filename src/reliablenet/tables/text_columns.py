@@ -112,7 +112,7 @@ class TextColumns:
         arrays: Mapping[str, NDArray[Any]],
         embedding: Embedding | None,
     ) -> Self:
-        """Return what `to_dict` and `to_arrays` described, nothing for None; refuse what fits nowhere."""
+        """Return what `to_dict` and `to_arrays` described, nothing for None; refuse what does not fit together."""
         if stored is None:
             stored = {"columns": [], "gaps": [], "kinds": []}
         parts: list[dict[str, NDArray[Any]]] = [{} for _ in stored["columns"]]
@@ -125,7 +125,9 @@ class TextColumns:
             and set(stored["kinds"]) <= set(KINDS)
         )
         if not sound:
-            raise InvalidDataError("What is stored about text columns contradicts itself.")
+            raise InvalidDataError(
+                "The stored text columns are inconsistent. Fit and save the model again."
+            )
         readers = [
             KINDS[kind].from_arrays(part, embedding)
             for kind, part in zip(stored["kinds"], parts, strict=True)

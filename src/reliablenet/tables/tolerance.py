@@ -43,7 +43,7 @@ class Margin:
     relative: bool = False
 
     def of(self, truth: Values) -> Values:
-        """Return how far off is still right where this is the truth of each row."""
+        """Return how far a value may be off and still be right, given the truth of each row."""
         if self.relative:
             return np.asarray(np.abs(truth) * self.amount)
         return np.asarray(np.broadcast_to(self.amount, truth.shape)).copy()

@@ -94,7 +94,7 @@ def restore(path: Path, run: Run, key: str) -> None:
             raise ValueError(f"its format is {story['format']!r}, not {FORMAT!r}")
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise ModelFileError(
-            f"`checkpoint_file` {path} is not a whole checkpoint of ours ({error}). "
+            f"`checkpoint_file` {path} is not a complete checkpoint ({error}). "
             "Delete it to start afresh."
         ) from error
     if story["fingerprint"] != key:

@@ -25,7 +25,7 @@ def chunk_rows(axes: int) -> int:
 
 
 def evaluate_logits(network: nn.Module, X: Tensor | Iterable[Tensor]) -> Tensor:
-    """Return the network's outputs in evaluation mode, the same bits for a row in any company.
+    """Return the network's outputs in evaluation mode, the same bits for a row whatever rows are beside it.
 
     Parameters
     ----------

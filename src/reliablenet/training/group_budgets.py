@@ -1,4 +1,4 @@
-"""`GroupBudgets`: what the constraint knows of groups: a budget for each, and how many rows a batch has."""
+"""`GroupBudgets`: what the constraint knows about groups: a budget for each, and how many rows a batch has."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class GroupBudgets(nn.Module):
         return group.long()
 
     def check_values(self, group: Tensor) -> None:
-        """Raise if an index is of no group."""
+        """Raise if an index belongs to no group."""
         if not 0 <= int(group.min()) <= int(group.max()) < self.groups:
             raise InvalidDataError(
                 f"`group` given to {OWNER} must hold indices from 0 to {self.groups - 1}; got values "

@@ -195,7 +195,7 @@ class History:
         return ""
 
     def _collapse(self, constrained: list[EpochRecord]) -> str:
-        """Say so if the constraint was kept by a network that has unlearned what it knew; else nothing."""
+        """Say if the constraint was kept by a network that has unlearned what it knew; else nothing."""
         knew = [record for record in self.records if record.stage == 0 and not record.at_chance]
         within = [one for one in constrained if one.inner_feasible or one.feasible]
         lost = [record for record in within if record.at_chance]
@@ -206,7 +206,7 @@ class History:
         if not first.inner_feasible:
             kept_by = f"the selection-fold JCW, {first.jcw_selection:.4f},"
         before = f" from {max(record.accuracy for record in knew):.3f}" if knew else ""
-        after = "are those of such an epoch" if kept.at_chance else f"are of epoch {kept.epoch}"
+        after = "come from a collapsed epoch" if kept.at_chance else f"come from epoch {kept.epoch}"
         return (
             f"Training collapsed in epoch {first.epoch}: accuracy fell{before} to {first.accuracy:.3f}, "
             f"that of always naming the commonest class, while {kept_by} is within alpha = "

@@ -123,8 +123,9 @@ def train(
         if isinstance(fold, Rows):
             check_rows(name, fold, network)
         if group_aims and fold.group is None:
-            expected = f"be empty: the {name} do not know their groups"
-            raise parameter_error("group_aims", "train", expected, tuple(group_aims))
+            expected = f"be empty, because the {name} have no groups"
+            hint = "Give AnnotatedRows with `group`."
+            raise parameter_error("group_aims", "train", expected, tuple(group_aims), hint)
     key = ""
     if checkpoint_file is not None or ranks.world() > 1:
         key = checkpoint.fingerprint(network, [rows, selection], settings)

@@ -49,5 +49,5 @@ class Settings:
             expected = 'be "selection" with a schedule that adapts'
             raise parameter_error("keep", "train", expected, self.keep)
         if objective.is_warmup(schedule.epochs):
-            expected = f"end its warm-up before the last epoch, {schedule.epochs}"
+            expected = f"have fewer warm-up epochs than the schedule has epochs ({schedule.epochs})"
             raise parameter_error("objective", "train", expected, objective)

@@ -204,7 +204,7 @@ class Stream:
         if found != list(range(len(found))):
             raise InvalidDataError(
                 f"Labels of `{self.name}` must be class indices 0 to K-1, each of which occurs; got "
-                f"{len(found)} different ones from {found[0]} to {found[-1]}. Number them anew."
+                f"{len(found)} different ones from {found[0]} to {found[-1]}. Renumber them."
             )
         return len(found)
 
@@ -289,7 +289,7 @@ def _check_shares(parts: list[_Seen], name: str) -> None:
         )
     if len(parts) > 1 and len({part.digest for part in parts}) == 1 and parts[0].rows:
         warn_user(
-            f"`{name}` gives the same rows to every rank, so that nothing is gained by several. "
+            f"`{name}` gives the same rows to every rank, so several processes gain nothing. "
             "Give its DataLoader a DistributedSampler, or pass the Dataset itself.",
             FoldWarning,
         )

@@ -112,7 +112,7 @@ class Team:
         )
 
     def listen(self, X: Matrix, n_classes: int) -> list[NDArray[np.float64]]:
-        """Return what each member says of rows: probabilities of shape (n, n_classes)."""
+        """Return what each member says about rows: probabilities of shape (n, n_classes)."""
         return [member.probabilities(X, n_classes) for member in self.members]
 
     def combine(

@@ -1,4 +1,4 @@
-"""`Trees`: decision trees as plain arrays, which a file can hold, and what they say of rows.
+"""`Trees`: decision trees as plain arrays, which a file can hold, and what they say about rows.
 
 Leaves add up in whole numbers, so that a row's score does not depend on the order of the sum, and with it not
 on the rows beside it.

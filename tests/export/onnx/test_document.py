@@ -296,7 +296,7 @@ def test_it_runs_in_node(case, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        (rn.CertifiedThreshold, "around this one is a LogisticRegression"),
+        (rn.CertifiedThreshold, "this rule is around a LogisticRegression"),
         (rn.SelectiveNetClassifier, "an acceptance score that the network has learned"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A graph that decides otherwise than the model is not written, and the rows are named."""
+"""A graph that decides differently from the model is not written, and the rows are named."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_what_agrees_passes_and_the_gap_is_kept() -> None:
         ),
         ({"accepted": np.array([True, False, False])}, "row 2 (no, 0.8000000, accepted; in the"),
         ({"confidence": np.array([0.9001, 0.6, 0.8])}, "in the graph no, 0.9001000, accepted)"),
-        ({"confidence": np.array([0.9, np.nan, 0.8])}, "decides 1 of 3 loans otherwise"),
+        ({"confidence": np.array([0.9, np.nan, 0.8])}, "decides 1 of 3 loans differently"),
     ],
 )
 def test_what_differs_is_refused_by_row(other, said) -> None:

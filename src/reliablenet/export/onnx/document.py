@@ -1,4 +1,4 @@
-"""The whole graph: encoder, network and trees, their average, the rule, and what is said of them."""
+"""The whole graph: encoder, network and trees, their average, the rule, and their description."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEAST_PROBABILITY = float(np.finfo(np.float64).eps)  # as `TemperatureScaling` h
 
 
 def build(parts: Parts, about: dict[str, str]) -> Any:
-    """Return a model of ONNX that decides as a classifier does.
+    """Return an ONNX model that decides as a classifier does.
 
     Parameters
     ----------

@@ -137,7 +137,7 @@ class Graph:
         self.outputs.append(helper.make_tensor_value_info(name, TYPES[dtype.kind], [ROWS]))
 
     def finish(self, metadata: dict[str, str], version: str) -> Any:
-        """Return the whole as a model of ONNX, checked, whose metadata tell the kind of each column too."""
+        """Return the whole as a checked ONNX model, whose metadata also hold the kind of each column."""
         versions = {"": OPSET, ML: ML_OPSET, RUNTIME: RUNTIME_OPSET}
         used = ["", *sorted(self._domains)]
         model = helper.make_model(

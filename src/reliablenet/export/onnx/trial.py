@@ -114,8 +114,8 @@ class Trial:
             ]
             more = f" and {len(wrong) - NAMED:,} more" if len(wrong) > NAMED else ""
             raise ExportError(
-                f"The graph is not written: it decides {len(wrong):,} of {len(same):,} {name} otherwise "
-                f"than the model, or with a confidence that is off by more than {TOLERANCE:.5f}: "
+                f"The graph is not written: it decides {len(wrong):,} of {len(same):,} {name} differently "
+                f"from the model, or with a confidence that is off by more than {TOLERANCE:.5f}: "
                 f"{', '.join(each)}{more}."
             )
         self.gap = max(self.gap, float(gap.max(initial=0.0)))

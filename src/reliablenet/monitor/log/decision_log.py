@@ -307,7 +307,7 @@ class DecisionLog:
                 connection.execute(sa.insert(facts), row)
         if kept not in (None, coin.commitment):
             raise InvalidParameterError(
-                f"The audit key is not the one that the log {self.name} was begun with, so that its "
+                f"The audit key is not the one that the log {self.name} was started with, so its "
                 "coin could not be checked. Give the first key, or start a new log."
             )
         self._committed.add(coin.commitment)
@@ -344,7 +344,7 @@ class DecisionLog:
     @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:
         if not self._writes:
-            raise DecisionLogError(f"The decision log {self.name} was opened to be read.")
+            raise DecisionLogError(f"The decision log {self.name} was opened read-only.")
         options = {schema.WRITES: True}
         with (
             self._told("written"),

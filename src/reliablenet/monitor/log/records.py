@@ -1,4 +1,4 @@
-"""What stands in a decision log, as records."""
+"""What a decision log holds, as records."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ def _make_or_check(engine: sa.Engine, *, create: bool) -> None:
             if not sa.inspect(connection).has_table("facts"):
                 _make(connection)
         elif not sa.inspect(connection).has_table("facts"):
-            raise DecisionLogError(f"{shown(engine)} is a database, but no decision log of ours.")
+            raise DecisionLogError(f"{shown(engine)} is a database, but not a decision log.")
         found = connection.scalar(sa.select(facts.c.value).where(facts.c.name == "version"))
     if found != str(VERSION):
         raise DecisionLogError(
