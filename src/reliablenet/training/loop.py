@@ -19,11 +19,16 @@ from torch import Tensor, nn
 from reliablenet._checks import parameter_error
 from reliablenet.errors import TrainingDivergedError
 from reliablenet.risk.event import compute_violation
-from reliablenet.risk.fused import StepGradient, cross_entropy_gradient
+from reliablenet.risk.fused import StepGradient
 from reliablenet.risk.surrogate import M1, M2, gap
 from reliablenet.training import checkpoint, ranks
 from reliablenet.training.batches import AnnotatedRows, Rows, augment_images, check_rows
-from reliablenet.training.chains import DenseChain, EnsembleChain, find_chain
+from reliablenet.training.chains import (
+    DenseChain,
+    EnsembleChain,
+    cross_entropy_gradient,
+    find_chain,
+)
 from reliablenet.training.constraint import JCWConstraint, NotFiniteError
 from reliablenet.training.descent import ClippedSGD, one_cycle
 from reliablenet.training.devices import has_fast_bfloat16, in_double
