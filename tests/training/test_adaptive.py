@@ -20,10 +20,10 @@ from reliablenet.training import (
     tabular,
     train,
 )
+from reliablenet.training.adaptive import steered_multiplier
 from reliablenet.training.batches import AnnotatedRows
 from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.schedule import training_threshold
-from reliablenet.training.steering import steered_multiplier
 
 ADAPTIVE = replace(Schedule.adaptive(), patience=3)
 FAST = Optimisation(batch_size=128, learning_rate=5e-3, averaging=0.9)
@@ -246,6 +246,38 @@ def test_the_papers_schedule_takes_its_threshold_from_the_averaged_weights(folds
     train(warm, *folds, schedule=Schedule.erm(4), keep="last", **settings)
     logits = evaluate_logits(warm, folds[1].X)
     assert history.threshold == training_threshold(logits, folds[1].y, 0.8)
+
+
+# What loop and estimators ask
+
+
+def test_without_the_constraint_the_warm_up_is_left():
+    plain = ADAPTIVE.without_constraint()
+    assert plain == replace(ADAPTIVE, max_stages=0)
+    assert plain.epochs == ADAPTIVE.warmup_epochs
+
+
+def test_a_cycle_of_the_learning_rate_is_the_longest_warm_up():
+    schedule = AdaptiveSchedule(warmup_epochs=4)
+    assert schedule.cycle_done(1.0, constrained=False) == 0.25
+    assert schedule.cycle_done(1.0, constrained=True) == 1.0
+
+
+@pytest.mark.parametrize("stages", [0, 1])
+def test_weights_of_the_warm_up_may_always_be_kept(stages):
+    assert replace(ADAPTIVE, max_stages=stages).keeps_warmup
+
+
+def test_a_threshold_that_nobody_gave_is_chosen_when_training_is_over():
+    assert ADAPTIVE.leaves_threshold_open(None)
+    assert not ADAPTIVE.leaves_threshold_open(0.8)
+
+
+def test_the_refusal_of_the_last_weights_names_who_asked_and_what_else_to_do():
+    ADAPTIVE.check_keep("selection", "checkpoint", "Anyone")
+    message = "`checkpoint` of Anyone must be \"selection\": .* got 'last'. Or do without."
+    with pytest.raises(InvalidParameterError, match=message):
+        ADAPTIVE.check_keep("last", "checkpoint", "Anyone", "Or do without.")
 
 
 # Groups, and what a constrained epoch must be worth

@@ -21,6 +21,7 @@ from reliablenet.training import (
     Schedule,
     loop as loop_module,
     mlp,
+    schedule as schedule_module,
     train,
 )
 from reliablenet.training.forward import evaluate_logits
@@ -431,7 +432,7 @@ def test_the_defaults_of_the_optimiser_are_the_papers():
 def test_the_stopping_rule_looks_at_the_weights_at_the_end_of_the_stage(run, monkeypatch):
     """Algorithm 1 measures the bracket at the incumbent, not over the epoch that led to it."""
     seen = []
-    measure = loop_module.Run.bracket_width
+    measure = schedule_module.bracket_width
 
     def spy(state, tau):
         logits = evaluate_logits(state.network, state.rows.X)
@@ -439,7 +440,7 @@ def test_the_stopping_rule_looks_at_the_weights_at_the_end_of_the_stage(run, mon
         seen.append((measure(state, tau), float(gap(g, tau)), state.history.records[-1].gap))
         return seen[-1][0]
 
-    monkeypatch.setattr(loop_module.Run, "bracket_width", spy)
+    monkeypatch.setattr(schedule_module, "bracket_width", spy)
     run(replace(SHORT, max_stages=2))
     assert len(seen) == 2
     for used, at_the_end, running in seen:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reliablenet._checks import check_fraction, check_seed, check_threshold, parameter_error
+from reliablenet.training.base_schedule import BaseSchedule
 from reliablenet.training.batches import check_augment
 from reliablenet.training.objective import Objective
 from reliablenet.training.optimisation import Optimisation
-from reliablenet.training.schedule import BaseSchedule
 
 Keep = Literal["selection", "last"]
 
@@ -45,9 +45,7 @@ class Settings:
         if schedule.constrained and type(objective) is not Objective:
             expected = "be left out in constrained training"
             raise parameter_error("objective", "train", expected, objective)
-        if schedule.chooses_epochs and self.keep == "last":
-            expected = 'be "selection" with a schedule that adapts'
-            raise parameter_error("keep", "train", expected, self.keep)
+        schedule.check_keep(self.keep, "keep", "train")
         if objective.is_warmup(schedule.epochs):
             expected = f"end its warm-up before the last epoch, {schedule.epochs}"
             raise parameter_error("objective", "train", expected, objective)
