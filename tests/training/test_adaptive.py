@@ -33,7 +33,7 @@ FAST = Optimisation(batch_size=128, learning_rate=5e-3, averaging=0.9)
 def run(folds, new_network):
     def go(threshold=None, schedule=ADAPTIVE, **settings):
         network = new_network()
-        chosen = {"alpha": 0.05, "optimisation": FAST, "seed": 0} | settings
+        chosen = {"alpha": 0.05, "optimisation": FAST, "random_state": 0} | settings
         history = train(network, *folds, schedule=schedule, threshold=threshold, **chosen)
         return history, network
 
@@ -128,7 +128,7 @@ def test_tau_is_the_first_whose_surrogate_is_about_the_event(run, folds, new_net
         *folds,
         alpha=0.05,
         optimisation=FAST,
-        seed=0,
+        random_state=0,
         schedule=Schedule.erm(warm, patience=3),
     )
     g = violation(evaluate_logits(twin, folds[1].X).double(), folds[1].y, 0.7)
@@ -147,7 +147,7 @@ def test_the_constraint_acts_on_the_average_of_an_ensemble(folds):
         network,
         *folds,
         alpha=0.05,
-        seed=0,
+        random_state=0,
         optimisation=FAST,
         schedule=ADAPTIVE,
         threshold=0.7,
@@ -163,7 +163,7 @@ def test_a_killed_run_goes_on_to_the_same_bits_in_warm_up_and_under_the_constrai
     settings = {
         "alpha": 0.05,
         "optimisation": FAST,
-        "seed": 0,
+        "random_state": 0,
         "schedule": replace(ADAPTIVE, epochs_per_stage=8),
         "threshold": 0.7,
         "aim": 0.05,
@@ -240,7 +240,7 @@ def test_a_callback_at_the_end_of_the_warm_up_leaves_its_best_weights(run):
 
 def test_the_papers_schedule_takes_its_threshold_from_the_averaged_weights(folds, new_network):
     schedule = Schedule(warmup_epochs=4, epochs_per_stage=1, max_stages=1)
-    settings = {"alpha": 0.05, "optimisation": FAST, "seed": 0}
+    settings = {"alpha": 0.05, "optimisation": FAST, "random_state": 0}
     history = train(new_network(), *folds, schedule=schedule, **settings)
     warm = new_network()
     train(warm, *folds, schedule=Schedule.erm(4), keep="last", **settings)
@@ -299,7 +299,12 @@ def with_groups(new_rows=confounded, **settings):
     torch.manual_seed(3)
     network = tabular(6, 2, width=16, members=2, dropout=0.0)
     schedule = replace(ADAPTIVE, warmup_epochs=12, epochs_per_stage=12)
-    chosen = {"alpha": 0.1, "schedule": schedule, "optimisation": FAST, "seed": 0} | settings
+    chosen = {
+        "alpha": 0.1,
+        "schedule": schedule,
+        "optimisation": FAST,
+        "random_state": 0,
+    } | settings
     return train(network, rows, selection, group_aims=(0.1, 0.1), **chosen), network, selection
 
 

@@ -66,7 +66,7 @@ def test_training_measures_and_keeps_the_average(folds, new_network):
     """The plain weights of the last epoch are another network, with another loss."""
     seen = []
     network = new_network()
-    settings = {"alpha": 0.05, "schedule": Schedule.erm(4), "keep": "last", "seed": 1}
+    settings = {"alpha": 0.05, "schedule": Schedule.erm(4), "keep": "last", "random_state": 1}
 
     def look(history):
         seen.append(copy.deepcopy(network.state_dict()))

@@ -255,7 +255,7 @@ class NeuralEstimator(SelectiveEstimator):
             objective=self._objective(),
             optimisation=self._optimisation(),
             augment=self.augment,
-            seed=seed,
+            random_state=seed,
             **settings,
         )
 

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from reliablenet._checks import parameter_error
+from reliablenet._renamed import renamed_parameter
 from reliablenet.errors import TrainingDivergedError
 from reliablenet.risk.fused import StepGradient
 from reliablenet.risk.surrogate import M1, M2
@@ -41,6 +42,7 @@ from reliablenet.training.settings import Keep, Settings
 from reliablenet.training.stream import Stream
 
 
+@renamed_parameter("seed", "random_state")
 def train(
     network: nn.Module,
     rows: Rows | Stream,
@@ -54,7 +56,7 @@ def train(
     aim: float | None = None,
     group_aims: Sequence[float] = (),
     keep: Keep = "selection",
-    seed: int = 0,
+    random_state: int = 0,
     m1: float = M1,
     m2: float = M2,
     augment: str | None = None,
@@ -91,7 +93,7 @@ def train(
         Which constrained epoch's weights to keep. "selection": the lowest selection-fold loss
         among the epochs whose selection-fold JCW is within alpha, or the smallest JCW if there is
         none (for ERM: the lowest selection-fold loss). "last": those of the last epoch.
-    seed : int
+    random_state : int
         Decides the order of the batches and whatever the network draws (dropout).
     m1, m2 : float
         Shape of the surrogate.
@@ -117,7 +119,7 @@ def train(
         aim=alpha if aim is None else aim,
         group_aims=tuple(group_aims),
         keep=keep,
-        seed=seed,
+        seed=random_state,
         m1=m1,
         m2=m2,
         augment=augment,
@@ -135,7 +137,9 @@ def train(
     devices = [] if rows.device.type == "cpu" else [rows.device]
     # the caller's random state stays as it was
     with torch.random.fork_rng(devices), flushed_denormals():
-        torch.manual_seed(seed + ranks.rank())  # ranks draw other dropout, but one order of rows
+        torch.manual_seed(
+            random_state + ranks.rank()
+        )  # ranks draw other dropout, but one order of rows
         run = Run(network, rows, selection, settings)
         if checkpoint_file is not None:
             checkpoint.restore(checkpoint_file, run, key)

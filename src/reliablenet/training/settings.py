@@ -33,7 +33,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_fraction("alpha", self.alpha, "train")
-        check_seed("seed", self.seed, "train")
+        check_seed("random_state", self.seed, "train")
         check_augment(self.augment, "train")
         object.__setattr__(self, "aim", check_fraction("aim", self.aim, "train"))
         for aim in self.group_aims:
