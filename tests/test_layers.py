@@ -61,6 +61,30 @@ def test_no_two_modules_need_each_other() -> None:
     assert find_cycle(MODULES) == []
 
 
+def needed_by(start: str, modules: dict[str, str]) -> set[str]:
+    """Return all modules of ours that a module needs to run, those that others need for it too."""
+    known, found, waiting = frozenset(modules), {start}, [start]
+    while waiting:
+        name = waiting.pop()
+        new = {target for target, _ in imports(name, modules[name], known, hints=False)} - found
+        found |= new
+        waiting += new
+    return found - {start}
+
+
+def test_the_constraint_needs_the_mathematics_of_the_risk_alone() -> None:
+    """It works in a loop of one's own, without ours."""
+    needed = needed_by(f"{PACKAGE}.training.constraint", MODULES)
+    risk = {name for name in MODULES if name.startswith(f"{PACKAGE}.risk")}
+    others = {"_checks", "errors", "training.group_budgets"}
+    assert needed - risk == {f"{PACKAGE}.{name}" for name in others}
+
+
+def test_what_is_needed_is_found_over_several_steps() -> None:
+    modules = {"p.a": "import p.b", "p.b": "def f():\n    import p.c", "p.c": "", "p.d": ""}
+    assert needed_by("p.a", modules) == {"p.b", "p.c"}
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -57,7 +57,7 @@ def course(weakening: Weakening) -> dict[str, Any]:
         as_rows(data.folds.selection),
         alpha=0.01,
         schedule=Schedule.erm(EPOCHS),
-        seed=SEED,
+        random_state=SEED,
         after_epoch=note,
     )
     return {"epochs": epochs, "lowest_selection_loss": history.chosen_epoch}

@@ -22,9 +22,9 @@ from reliablenet.datasets import load_dataset
 from reliablenet.methods.architectures import Architecture
 from reliablenet.tables import PiecewiseEncoder, TabularEncoder
 from reliablenet.training import BatchEnsemble, loop, tabular
+from reliablenet.training.base_schedule import BaseSchedule
 from reliablenet.training.kernels import ClippedAdam
 from reliablenet.training.objective import Objective
-from reliablenet.training.schedule import BaseSchedule
 from studies.default.fitting import ALPHAS, SEEDS, certified_throughput, quietly
 from studies.runner import Block, Study
 

@@ -27,8 +27,8 @@ from reliablenet.metrics import evaluate, risk_coverage_curve
 from reliablenet.risk.surrogate import M1, M2
 from reliablenet.tables import TabularEncoder
 from reliablenet.training import Objective, Rows, Schedule, train
+from reliablenet.training.base_schedule import BaseSchedule
 from reliablenet.training.loop import Run
-from reliablenet.training.schedule import BaseSchedule
 from reliablenet.training.settings import Settings
 from studies.runner import ROOT, Block, Study
 from studies.speed.peers import (

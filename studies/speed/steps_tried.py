@@ -14,8 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from reliablenet.risk.fused import cross_entropy_gradient
-from reliablenet.training.chains import find_chain
+from reliablenet.training.chains import cross_entropy_gradient, find_chain
 from reliablenet.training.kernels import ClippedAdam
 from reliablenet.training.networks import mlp
 from studies.runner import Block, Study

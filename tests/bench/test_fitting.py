@@ -24,7 +24,8 @@ from reliablenet.bench.fitting import (
 )
 from reliablenet.datasets import SyntheticBand, load_dataset
 from reliablenet.tables import PiecewiseEncoder, TabularEncoder
-from reliablenet.training.schedule import AdaptiveSchedule, Schedule
+from reliablenet.training.adaptive import AdaptiveSchedule
+from reliablenet.training.schedule import Schedule
 
 PLAN = Plan("synthetic_band", epochs=4, warmup_epochs=2, epochs_per_stage=2, max_stages=2)
 BAND = load_dataset("synthetic_band", 37)

@@ -729,7 +729,7 @@ TRAINING = {
             "y": torch.arange(20) % 2,
             "alpha": 0.2,
             "threshold": 0.8,
-            "seed": 0,
+            "random_state": 0,
         },
         errors=(RuntimeError,),  # what the network says of rows of another shape
         also="diverged|mat1|shape",

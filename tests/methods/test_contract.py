@@ -27,7 +27,7 @@ import reliablenet as rn
 from reliablenet.datasets import SyntheticBand
 from reliablenet.tables import Fold
 from reliablenet.tables.fold_sizes import fold_counts
-from reliablenet.training.schedule import AdaptiveSchedule
+from reliablenet.training.adaptive import AdaptiveSchedule
 
 each = pytest.mark.parametrize("kind", NETWORKS)
 

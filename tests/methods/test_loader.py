@@ -88,7 +88,7 @@ def test_training_through_a_dataset_is_training_on_the_same_tensors(fitted, data
         alpha=0.05,
         schedule=SHORT,
         optimisation=Optimisation(),
-        seed=seed,
+        random_state=seed,
     )
     assert all(map(torch.equal, network.state_dict().values(), weights(fitted)))
     assert history.to_frame().equals(fitted.history_.to_frame())

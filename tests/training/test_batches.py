@@ -83,7 +83,7 @@ def trained(augment, seed=3, **settings):
         alpha=0.1,
         schedule=Schedule.erm(EPOCHS),
         optimisation=Optimisation(batch_size=20, learning_rate=1e-2, averaging=0.9),
-        seed=seed,
+        random_state=seed,
         augment=augment,
         **settings,
     )

@@ -7,10 +7,9 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from reliablenet.risk.fused import cross_entropy_gradient
 from reliablenet.risk.members import cross_entropy_of_members
 from reliablenet.training import JCWConstraint, chains, mlp, tabular
-from reliablenet.training.chains import find_chain
+from reliablenet.training.chains import cross_entropy_gradient, find_chain
 from reliablenet.training.networks import BatchEnsemble, PiecewiseLayer
 
 # Linear layers with ReLU between them
@@ -129,6 +128,24 @@ def test_the_chain_of_an_ensemble_follows_weights_that_change_in_place():
     assert torch.equal(chain.forward(X), network(X))
 
 
+# Their loss
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("n", [1, 64, 1000])
+@pytest.mark.parametrize("n_classes", [2, 3, 10, 1000])
+def test_cross_entropy_and_its_gradient_have_the_bits_of_autograd(n_classes, n, dtype):
+    generator = torch.Generator().manual_seed(n_classes)
+    logits = 3 * torch.randn(n, n_classes, generator=generator, dtype=dtype)
+    y = torch.randint(n_classes, (n,), generator=generator)
+    loss, gradient = cross_entropy_gradient(logits, y)
+    logits.requires_grad_()
+    plain = cross_entropy(logits, y)
+    plain.backward()
+    assert torch.equal(loss, plain.detach())
+    assert torch.equal(gradient, logits.grad)
+
+
 # What is no chain
 
 
@@ -207,8 +224,10 @@ def test_any_other_network_is_left_to_autograd(network):
 
 
 @pytest.mark.parametrize("network", [mlp(5, 2), tabular(5, 2)])
-@pytest.mark.parametrize("absent", ["RELU_BACKWARD", "RELU_BACKWARD_INTO"])
-def test_without_the_backward_pass_of_relu_all_is_left_to_autograd(monkeypatch, network, absent):
+@pytest.mark.parametrize("absent", ["RELU_BACKWARD", "RELU_BACKWARD_INTO", "LOG_SOFTMAX_BACKWARD"])
+def test_without_a_backward_pass_of_torchs_own_all_is_left_to_autograd(
+    monkeypatch, network, absent
+):
     assert find_chain(network) is not None
     monkeypatch.setattr(chains, absent, None)
     assert find_chain(network) is None

@@ -24,7 +24,7 @@ SETTINGS = {
     "alpha": 0.05,
     "schedule": SCHEDULE,
     "optimisation": Optimisation(batch_size=128, learning_rate=5e-3),
-    "seed": 3,
+    "random_state": 3,
 }
 
 
@@ -197,7 +197,7 @@ OTHER_RUN = "belongs to a run with other data, settings or torch version.*name a
 @pytest.mark.parametrize(
     "change",
     [
-        {"seed": 4},
+        {"random_state": 4},
         {"alpha": 0.06},
         {"keep": "last"},
         {"threshold": 0.8},

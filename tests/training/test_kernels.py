@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import ast
 import copy
 import math
+import re
+import runpy
+from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import nn
 
+from import_graph import MODULES
 from reliablenet.training import Rows, Schedule, kernels, mlp, train
 from reliablenet.training.kernels import (
     HOOKS_OF_MODULES,
@@ -27,10 +32,30 @@ def test_this_version_of_torch_has_all_that_we_look_for():
     """Else the fallbacks do the work, more slowly; then this test says so."""
     found = (kernels.FUSED_ADAM, kernels.ADD_TO_ALL, kernels.NORM_OF_ALL, kernels.SCALE_ALL)
     assert None not in (*found, kernels.BLEND_ALL)
-    assert None not in (kernels.RELU_BACKWARD, kernels.RELU_BACKWARD_INTO)
+    backward = (kernels.RELU_BACKWARD, kernels.RELU_BACKWARD_INTO)
+    assert None not in (*backward, kernels.LOG_SOFTMAX_BACKWARD)
     layer = nn.Linear(1, 1)
     assert all(hasattr(layer, name) for name in HOOKS_OF_MODULES)
     assert all(hasattr(layer.weight, name) for name in HOOKS_OF_WEIGHTS)
+
+
+def test_private_torch_is_looked_up_here_alone() -> None:
+    """Else a torch that lacks a name would break whatever imports that module."""
+    private = re.compile(r"(getattr\()?torch(\.ops\b|(\.\w+)*(\.|, ')_(?!_))")
+    asked = {
+        name
+        for name, text in MODULES.items()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Attribute | ast.Call) and private.match(ast.unparse(node))
+    }
+    assert asked == {"reliablenet.training.kernels"}
+
+
+def test_a_torch_without_the_operators_of_chains_can_be_imported(monkeypatch) -> None:
+    monkeypatch.setattr(torch.ops, "aten", SimpleNamespace())
+    found = runpy.run_path(kernels.__file__)
+    names = ("RELU_BACKWARD", "RELU_BACKWARD_INTO", "LOG_SOFTMAX_BACKWARD")
+    assert [found[name] for name in names] == [None, None, None]
 
 
 # Clipped Adam

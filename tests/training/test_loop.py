@@ -21,6 +21,7 @@ from reliablenet.training import (
     Schedule,
     loop as loop_module,
     mlp,
+    schedule as schedule_module,
     train,
 )
 from reliablenet.training.forward import evaluate_logits
@@ -56,9 +57,9 @@ def same_bits(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> b
 
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
 def test_the_same_seed_gives_the_same_bits_and_another_seed_others(run, dropout):
-    first, network, _ = run(seed=3, dropout=dropout)
-    again, twin, _ = run(seed=3, dropout=dropout)
-    other, stranger, _ = run(seed=4, dropout=dropout)
+    first, network, _ = run(random_state=3, dropout=dropout)
+    again, twin, _ = run(random_state=3, dropout=dropout)
+    other, stranger, _ = run(random_state=4, dropout=dropout)
     assert same_bits(network.state_dict(), twin.state_dict())
     pd.testing.assert_frame_equal(first.to_frame(), again.to_frame(), check_exact=True)
     assert not same_bits(network.state_dict(), stranger.state_dict())
@@ -95,6 +96,20 @@ def test_every_epoch_visits_every_row_once_in_a_new_order():
 # The algorithm, against loops written by hand
 
 
+def test_seed_is_the_old_name_of_random_state(run):
+    first, network, _ = run(SHORT, random_state=3)
+    with pytest.warns(DeprecationWarning, match="`seed` is now called `random_state`"):
+        again, twin, _ = run(SHORT, seed=3)
+    assert again.to_json() == first.to_json()
+    assert same_bits(network.state_dict(), twin.state_dict())
+
+
+@pytest.mark.parametrize("bad", [-1, 2**32, 0.5, None])
+def test_a_random_state_that_is_no_seed_is_refused_by_its_name(run, bad):
+    with pytest.raises(InvalidParameterError, match="`random_state` of train"):
+        run(SHORT, random_state=bad)
+
+
 def batches_of(rows, seed, epochs, size=128):
     generator = torch.Generator().manual_seed(seed)
     for _ in range(epochs):
@@ -110,7 +125,7 @@ def adam(network):
 
 
 def test_plain_training_is_adam_with_clipping_to_the_bit(run, folds, new_network):
-    history, network, _ = run(Schedule.erm(4), seed=11, keep="last", optimisation=CLIPPED)
+    history, network, _ = run(Schedule.erm(4), random_state=11, keep="last", optimisation=CLIPPED)
     twin = new_network()
     optimiser, losses = adam(twin), []
     for epoch in batches_of(folds[0], seed=11, epochs=4):
@@ -128,7 +143,7 @@ def test_plain_training_is_adam_with_clipping_to_the_bit(run, folds, new_network
 
 
 def test_constrained_training_is_algorithm_1(run, folds, new_network):
-    history, network, _ = run(seed=11, keep="last", optimisation=CLIPPED)
+    history, network, _ = run(random_state=11, keep="last", optimisation=CLIPPED)
     rows, selection = folds
     twin = new_network()
     optimiser, constraint, multipliers, taus = adam(twin), None, [], []
@@ -167,9 +182,9 @@ def test_constrained_training_is_algorithm_1(run, folds, new_network):
 
 @pytest.mark.parametrize("schedule", [SHORT, Schedule.erm(4)])
 def test_training_without_a_graph_has_the_bits_of_training_with_one(run, monkeypatch, schedule):
-    history, network, _ = run(schedule, seed=11, optimisation=CLIPPED)
+    history, network, _ = run(schedule, random_state=11, optimisation=CLIPPED)
     monkeypatch.setattr(loop_module, "find_chain", lambda network: None)
-    with_graph, twin, _ = run(schedule, seed=11, optimisation=CLIPPED)
+    with_graph, twin, _ = run(schedule, random_state=11, optimisation=CLIPPED)
     assert same_bits(network.state_dict(), twin.state_dict())
     pd.testing.assert_frame_equal(history.to_frame(), with_graph.to_frame(), check_exact=True)
 
@@ -233,7 +248,7 @@ def expected_choice(history) -> int:
 @pytest.mark.parametrize(
     ("settings", "some_feasible"),
     [
-        ({"alpha": 0.05, "seed": 5}, True),
+        ({"alpha": 0.05, "random_state": 5}, True),
         (
             {"alpha": 0.03, "threshold": 0.8, "optimisation": replace(FAST, learning_rate=1e-2)},
             True,
@@ -252,7 +267,7 @@ def test_the_lowest_loss_among_feasible_epochs_is_kept_or_else_the_smallest_jcw(
 
 def test_the_choice_is_not_simply_the_first_the_last_or_the_lowest_loss(run):
     def is_another(seed: int) -> bool:
-        history, _, _ = run(seed=seed)
+        history, _, _ = run(random_state=seed)
         lowest = int(history.to_frame()["loss_selection"].idxmin()) + 1
         return history.chosen_epoch not in (len(history.records), lowest, SHORT.warmup_epochs + 1)
 
@@ -431,7 +446,7 @@ def test_the_defaults_of_the_optimiser_are_the_papers():
 def test_the_stopping_rule_looks_at_the_weights_at_the_end_of_the_stage(run, monkeypatch):
     """Algorithm 1 measures the bracket at the incumbent, not over the epoch that led to it."""
     seen = []
-    measure = loop_module.Run.bracket_width
+    measure = schedule_module.bracket_width
 
     def spy(state, tau):
         logits = evaluate_logits(state.network, state.rows.X)
@@ -439,7 +454,7 @@ def test_the_stopping_rule_looks_at_the_weights_at_the_end_of_the_stage(run, mon
         seen.append((measure(state, tau), float(gap(g, tau)), state.history.records[-1].gap))
         return seen[-1][0]
 
-    monkeypatch.setattr(loop_module.Run, "bracket_width", spy)
+    monkeypatch.setattr(schedule_module, "bracket_width", spy)
     run(replace(SHORT, max_stages=2))
     assert len(seen) == 2
     for used, at_the_end, running in seen:

@@ -84,6 +84,36 @@ def test_numpys_small_integers_do_not_overflow():
     assert schedule.epochs == 5100
 
 
+# What loop and estimators ask
+
+
+def test_without_the_constraint_there_are_as_many_epochs_of_plain_training():
+    plain = Schedule(warmup_epochs=3, epochs_per_stage=2, max_stages=4).without_constraint()
+    assert (plain.epochs, plain.warmup_epochs, plain.constrained) == (11, 11, False)
+    assert Schedule.erm(7).without_constraint() == Schedule.erm(7)
+
+
+def test_a_cycle_of_the_learning_rate_is_all_epochs():
+    schedule = Schedule(warmup_epochs=2, epochs_per_stage=2, max_stages=1)
+    assert schedule.cycle_done(1.0, constrained=False) == 0.25
+    assert schedule.cycle_done(3.0, constrained=True) == 0.75
+
+
+def test_weights_of_a_warm_up_are_kept_only_where_no_stages_follow():
+    assert not Schedule().keeps_warmup
+    assert Schedule.erm(5).keeps_warmup
+
+
+@pytest.mark.parametrize("given", [None, 0.8])
+def test_epochs_are_judged_at_the_training_threshold(given):
+    assert not Schedule().leaves_threshold_open(given)
+
+
+@pytest.mark.parametrize("keep", ["selection", "last"])
+def test_either_weights_may_be_kept(keep):
+    Schedule().check_keep(keep, "keep", "train")
+
+
 # Schedules of version 0.1, in which patience made one adapt
 
 

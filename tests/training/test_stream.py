@@ -23,7 +23,7 @@ SETTINGS = {
     "alpha": 0.05,
     "schedule": SCHEDULE,
     "optimisation": Optimisation(batch_size=128, learning_rate=5e-3),
-    "seed": 3,
+    "random_state": 3,
 }
 
 

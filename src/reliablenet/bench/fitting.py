@@ -33,10 +33,11 @@ from reliablenet.methods import (
 from reliablenet.methods.architectures import ARCHITECTURES, Architecture
 from reliablenet.methods.ledger import closed
 from reliablenet.tables import Fold, TabularEncoder
+from reliablenet.training.adaptive import AdaptiveSchedule
 from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.networks import tabular
 from reliablenet.training.optimisation import Optimisation
-from reliablenet.training.schedule import AdaptiveSchedule, Schedule, training_threshold
+from reliablenet.training.schedule import Schedule, training_threshold
 
 ALONE = ("network",)  # a study of networks has no other members
 PARTS = ("encoding", "ensemble", "average", "folds")  # of our default for tables

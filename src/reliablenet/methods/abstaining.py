@@ -10,7 +10,8 @@ from reliablenet.methods.decisions import Outputs
 from reliablenet.methods.neural import FoldOrStream
 from reliablenet.methods.neural_classifier import NeuralClassifier
 from reliablenet.modelfile.network import NetworkParts
-from reliablenet.training.schedule import BaseSchedule, Schedule
+from reliablenet.training.base_schedule import BaseSchedule
+from reliablenet.training.schedule import Schedule
 
 
 @dataclass(eq=False, repr=False)

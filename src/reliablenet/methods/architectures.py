@@ -13,10 +13,10 @@ from reliablenet._checks import parameter_error
 from reliablenet.errors import InvalidDataError
 from reliablenet.tables.piecewise import PiecewiseEncoder
 from reliablenet.tables.tabular import TabularEncoder
+from reliablenet.training.adaptive import AdaptiveSchedule
 from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.networks import PiecewiseLayer, cnn5, mlp, resnet9, resnet18, tabular
 from reliablenet.training.optimisation import Optimisation
-from reliablenet.training.schedule import AdaptiveSchedule
 
 NetworkFactory = Callable[[Any, int], nn.Module]
 

@@ -6,7 +6,8 @@ from dataclasses import KW_ONLY, dataclass
 
 from reliablenet.methods.neural_classifier import NeuralClassifier
 from reliablenet.modelfile import stored_as
-from reliablenet.training.schedule import BaseSchedule, Schedule
+from reliablenet.training.base_schedule import BaseSchedule
+from reliablenet.training.schedule import Schedule
 
 
 @stored_as("network")

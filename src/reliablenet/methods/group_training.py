@@ -7,7 +7,7 @@ ways are a constraint for each group, groups that count alike, or both; the sele
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,9 +18,9 @@ from reliablenet._checks import parameter_error
 from reliablenet.certificate import Promise
 from reliablenet.certificate.promise import plain_label
 from reliablenet.certificate.rule import crossed, factorize
+from reliablenet.training.base_schedule import BaseSchedule
 from reliablenet.training.batches import AnnotatedRows, Rows
 from reliablenet.training.history import History
-from reliablenet.training.schedule import BaseSchedule
 
 # A group without a budget of its own may be wrong as often as it likes.
 NO_BUDGET = 1.0 - 1e-6
@@ -46,14 +46,13 @@ WAYS = {
 def ways_to_try(setting: Any, schedule: BaseSchedule, owner: str) -> tuple[str, ...]:
     """Return the ways that a setting stands for.
 
-    A schedule that adapts returns to its warm-up where the constraint does not serve, so that two ways
-    try all four.
+    Where weights of the warm-up may be kept, because the constraint does not serve, two ways try all four.
     """
     if isinstance(setting, str) and setting in WAYS:
         return (setting,)
     if not isinstance(setting, str) or setting != "auto":
         raise parameter_error("group_training", owner, f'be "auto" or one of {list(WAYS)}', setting)
-    return ("constraint", "both") if schedule.chooses_epochs else ("constraint",)
+    return ("constraint", "both") if schedule.keeps_warmup else ("constraint",)
 
 
 @dataclass(frozen=True)
@@ -198,7 +197,4 @@ def way_taken(tried: str, history: History) -> str:
 
 def schedule_of(way: Way, schedule: BaseSchedule) -> BaseSchedule:
     """Return the schedule of a way: without stages, where there is no constraint."""
-    if way.constrained:
-        return schedule
-    epochs = schedule.warmup_epochs if schedule.chooses_epochs else schedule.epochs
-    return replace(schedule, warmup_epochs=epochs, max_stages=0)
+    return schedule if way.constrained else schedule.without_constraint()

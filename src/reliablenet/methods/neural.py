@@ -33,6 +33,7 @@ from reliablenet.tables.folds import Fold
 from reliablenet.tables.free_text import Embedding
 from reliablenet.tables.tabular import TabularEncoder
 from reliablenet.training import ranks
+from reliablenet.training.base_schedule import BaseSchedule
 from reliablenet.training.batches import AnnotatedRows, Rows, check_augment, check_images, join_rows
 from reliablenet.training.devices import find_device, in_double
 from reliablenet.training.forward import evaluate_logits
@@ -40,7 +41,7 @@ from reliablenet.training.history import History, progress
 from reliablenet.training.loop import train
 from reliablenet.training.objective import Objective
 from reliablenet.training.optimisation import Optimisation
-from reliablenet.training.schedule import BaseSchedule, Schedule
+from reliablenet.training.schedule import Schedule
 from reliablenet.training.stream import Inputs, Stream
 
 ARRAY_ROWS, FRAME_ROWS = 2048, 65_536  # encoded together; a column of a frame costs more to begin
@@ -134,8 +135,7 @@ class NeuralEstimator(SelectiveEstimator):
         return False
 
     def _tunes_on_selection(self) -> bool:
-        schedule = self._schedule()
-        return self.checkpoint == "selection" or schedule.constrained or schedule.chooses_epochs
+        return self.checkpoint == "selection" or self._schedule().constrained
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -255,7 +255,7 @@ class NeuralEstimator(SelectiveEstimator):
             objective=self._objective(),
             optimisation=self._optimisation(),
             augment=self.augment,
-            seed=seed,
+            random_state=seed,
             **settings,
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.base import RegressorMixin
 
-from reliablenet._checks import check_count, parameter_error
+from reliablenet._checks import check_count
 from reliablenet.certificate import jcw_threshold
 from reliablenet.errors import InvalidDataError
 from reliablenet.methods.architectures import NetworkFactory
@@ -19,7 +19,8 @@ from reliablenet.methods.numbers import Numbers, check_promise
 from reliablenet.modelfile import stored_as
 from reliablenet.tables.folds import Fold
 from reliablenet.tables.tolerance import Tolerance
-from reliablenet.training.schedule import BaseSchedule, Schedule
+from reliablenet.training.base_schedule import BaseSchedule
+from reliablenet.training.schedule import Schedule
 
 ROWS_A_BIN = 8  # training rows, at least
 PATIENCE = 6  # epochs without a lower selection-fold loss
@@ -124,9 +125,7 @@ class ReliableRegressor(NeuralEstimator, SelectiveRegressor):
         super()._check_settings()
         owner = type(self).__name__
         check_count("bins", self.bins, owner, minimum=2)
-        if self.checkpoint == "last":
-            expected = 'be "selection", because the selection fold decides when training ends'
-            raise parameter_error("checkpoint", owner, expected, "last")
+        self._schedule().check_keep(self.checkpoint, "checkpoint", owner)
 
     def _schedule(self) -> BaseSchedule:
         return Schedule.erm(self.epochs, PATIENCE)

@@ -33,10 +33,11 @@ from reliablenet.modelfile.network import NetworkParts
 from reliablenet.risk.surrogate import M1, M2, check_smoothing
 from reliablenet.tables.folds import Fold
 from reliablenet.training import ranks
+from reliablenet.training.base_schedule import BaseSchedule
 from reliablenet.training.batches import Rows, join_rows
 from reliablenet.training.growing import KINDS, Labels, Matrix, RowWeights
 from reliablenet.training.history import History
-from reliablenet.training.schedule import BaseSchedule, Schedule
+from reliablenet.training.schedule import Schedule
 from reliablenet.training.team import OwnMember, Team, fit_members, weigh
 
 NETWORK = "network"
@@ -165,14 +166,9 @@ class ReliableClassifier(NeuralClassifier):
         self._check_class_weight()
         ways_to_try(self.group_training, self._schedule(), "ReliableClassifier")
         check_smoothing(0.5, self.m1, self.m2, "ReliableClassifier")
-        if self._schedule().chooses_epochs and self.checkpoint == "last":
-            raise parameter_error(
-                "checkpoint",
-                "ReliableClassifier",
-                'be "selection" with a schedule that adapts, which returns to its best weights',
-                "last",
-                'Or use schedule="paper".',
-            )
+        self._schedule().check_keep(
+            self.checkpoint, "checkpoint", "ReliableClassifier", 'Or use schedule="paper".'
+        )
 
     def _schedule(self) -> BaseSchedule:
         named: dict[str, Callable[[], BaseSchedule]] = {
@@ -198,15 +194,18 @@ class ReliableClassifier(NeuralClassifier):
             "m2": self.m2,
         }
 
+    def _sets_threshold_last(self) -> bool:
+        """Tell whether training leaves the threshold to the certificate."""
+        return self.threshold == "certified" and self._schedule().leaves_threshold_open(None)
+
     def _refits(self) -> bool:
-        free = self._schedule().chooses_epochs and self.threshold == "certified"
-        return free and self.history_.chosen().stage == 0
+        return self._sets_threshold_last() and self.history_.chosen().stage == 0
 
     def _beside_network(self) -> list[Any]:
         """Return what is to answer beside the network: names of trees, and estimators of the user's own."""
         if self.members == "auto":
-            plain = self.network == "tabular" and self._schedule().chooses_epochs
-            return list(KINDS) if plain and self.threshold == "certified" else []
+            wanted = self.network == "tabular" and self._sets_threshold_last()
+            return list(KINDS) if wanted else []
         named = [self.members] if isinstance(self.members, str) else list(self.members)
         texts = [name for name in named if isinstance(name, str)]
         others = [one for one in named if not isinstance(one, str)]

@@ -15,7 +15,8 @@ from reliablenet._version import __version__
 from reliablenet.certificate import Promise
 from reliablenet.errors import InvalidParameterError, ModelFileError
 from reliablenet.modelfile.archive import sha256
-from reliablenet.training.schedule import BaseSchedule, schedule_from_dict
+from reliablenet.training.base_schedule import BaseSchedule
+from reliablenet.training.schedule import schedule_from_dict
 
 FORMAT = "reliablenet-model/1"
 MANIFEST = "manifest.json"

@@ -20,7 +20,6 @@ from torch import Tensor
 # Below it a sigmoid adds nothing to a sum in float32, but its slope would become a denormal number,
 # and matrix products with those take several times as long.
 SIGMOID_FLOOR = -40.0
-LOG_SOFTMAX_BACKWARD = torch.ops.aten._log_softmax_backward_data.default
 
 
 class StepGradient(NamedTuple):
@@ -45,41 +44,6 @@ class StepGradient(NamedTuple):
 def log_likelihood(confidence: Tensor, margin: Tensor) -> Tensor:
     """Return log p(y) of rows: p(y) is the confidence, less what the rival is ahead."""
     return confidence.log() - margin.clamp(min=0.0)
-
-
-def cross_entropy_gradient(logits: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the mean cross-entropy and its gradient in the logits, with the bits of autograd.
-
-    Parameters
-    ----------
-    logits : Tensor of shape (n, K), or (n, members, K) of an ensemble
-    y : integer Tensor of shape (n,)
-
-    Returns
-    -------
-    loss : Tensor of shape ()
-        Of an ensemble the mean over its members.
-    gradient : Tensor
-        Of the shape of ``logits``.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from reliablenet.risk.fused import cross_entropy_gradient
-    >>> loss, gradient = cross_entropy_gradient(torch.zeros(1, 2), torch.tensor([1]))
-    >>> round(loss.item(), 4), gradient
-    (0.6931, tensor([[ 0.5000, -0.5000]]))
-    """
-    if logits.ndim == 3:
-        loss, gradient = cross_entropy_gradient(
-            logits.flatten(0, 1), y.repeat_interleave(logits.shape[1])
-        )
-        return loss, gradient.view_as(logits)
-    with torch.inference_mode():
-        log_proba = torch.log_softmax(logits, 1)
-        loss = torch.nn.functional.nll_loss(log_proba, y)
-        gradient = torch.zeros_like(log_proba).scatter_(1, y.unsqueeze(1), -1.0 / len(y))
-        return loss, LOG_SOFTMAX_BACKWARD(gradient, log_proba, 1, logits.dtype)
 
 
 def step_gradient(

@@ -1,5 +1,6 @@
 """How a network is fitted: networks, constraint, schedule, loop."""
 
+from reliablenet.training.adaptive import AdaptiveSchedule
 from reliablenet.training.batches import Rows
 from reliablenet.training.constraint import JCWConstraint
 from reliablenet.training.history import EpochRecord, History
@@ -15,7 +16,7 @@ from reliablenet.training.networks import (
 )
 from reliablenet.training.objective import Objective
 from reliablenet.training.optimisation import Optimisation
-from reliablenet.training.schedule import AdaptiveSchedule, Schedule
+from reliablenet.training.schedule import Schedule
 from reliablenet.training.stream import Stream
 
 __all__ = [

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from reliablenet.training.kernels import (
     HOOKS_OF_MODULES,
     HOOKS_OF_WEIGHTS,
+    LOG_SOFTMAX_BACKWARD,
     RELU_BACKWARD,
     RELU_BACKWARD_INTO,
 )
@@ -185,6 +186,43 @@ class EnsembleChain:
         return torch.bmm(flow, own.mT, out=self._hidden[layer])
 
 
+def cross_entropy_gradient(logits: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the mean cross-entropy and its gradient in the logits, with the bits of autograd.
+
+    Only for logits of a chain: where torch lacks what this needs, `find_chain` finds none.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (n, K), or (n, members, K) of an ensemble
+    y : integer Tensor of shape (n,)
+
+    Returns
+    -------
+    loss : Tensor of shape ()
+        Of an ensemble the mean over its members.
+    gradient : Tensor
+        Of the shape of ``logits``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from reliablenet.training.chains import cross_entropy_gradient
+    >>> loss, gradient = cross_entropy_gradient(torch.zeros(1, 2), torch.tensor([1]))
+    >>> round(loss.item(), 4), gradient
+    (0.6931, tensor([[ 0.5000, -0.5000]]))
+    """
+    if logits.ndim == 3:
+        loss, gradient = cross_entropy_gradient(
+            logits.flatten(0, 1), y.repeat_interleave(logits.shape[1])
+        )
+        return loss, gradient.view_as(logits)
+    with torch.inference_mode():
+        log_proba = torch.log_softmax(logits, 1)
+        loss = torch.nn.functional.nll_loss(log_proba, y)
+        gradient = torch.zeros_like(log_proba).scatter_(1, y.unsqueeze(1), -1.0 / len(y))
+        return loss, LOG_SOFTMAX_BACKWARD(gradient, log_proba, 1, logits.dtype)
+
+
 def find_chain(network: nn.Module) -> DenseChain | EnsembleChain | None:
     """Return the chain that a network is, None if it is anything else or anyone watches its passes."""
     modules = _flatten(network)
@@ -201,7 +239,7 @@ def find_chain(network: nn.Module) -> DenseChain | EnsembleChain | None:
     else:
         return None
     plain = (
-        None not in (RELU_BACKWARD, RELU_BACKWARD_INTO)
+        None not in (RELU_BACKWARD, RELU_BACKWARD_INTO, LOG_SOFTMAX_BACKWARD)
         and all(type(layer) is nn.Linear for layer in layers)
         and len({id(weight) for weight in weights}) == len(weights)
         and all(_is_plain(weight) for weight in weights)

@@ -9,7 +9,7 @@ torch lacks one, the public way takes its place:
 * `ClippedAdam` calls two methods of torch's optimiser in their plain form: as they stand, their first call
   in a process imports ``torch._dynamo``, which takes seconds;
 * without ``_foreach_mul_`` or ``_foreach_lerp_`` `scale` and `blend` take the tensors one by one;
-* without ``aten.threshold_backward``, or where the hooks of a module or a weight cannot be seen,
+* without ``aten.threshold_backward`` or ``aten._log_softmax_backward_data``, or where the hooks of a module or a weight cannot be seen,
   `chains.find_chain` finds no chain, and autograd does the work;
 * without the two questions of ``FAST_BFLOAT16`` a processor counts as one that is slow with bfloat16.
 """
@@ -31,6 +31,8 @@ BLEND_ALL: Any = getattr(torch, "_foreach_lerp_", None)
 _RELU_BACKWARD: Any = getattr(torch.ops.aten, "threshold_backward", None)
 RELU_BACKWARD: Any = getattr(_RELU_BACKWARD, "default", None)
 RELU_BACKWARD_INTO: Any = getattr(_RELU_BACKWARD, "grad_input", None)  # a tensor that is there
+_LOG_SOFTMAX_BACKWARD: Any = getattr(torch.ops.aten, "_log_softmax_backward_data", None)
+LOG_SOFTMAX_BACKWARD: Any = getattr(_LOG_SOFTMAX_BACKWARD, "default", None)
 # Whether the processor multiplies matrices of bfloat16: in tiles, or in long registers.
 FAST_BFLOAT16: Any = [
     ask

@@ -17,27 +17,32 @@ import torch
 from torch import Tensor, nn
 
 from reliablenet._checks import parameter_error
+from reliablenet._renamed import renamed_parameter
 from reliablenet.errors import TrainingDivergedError
-from reliablenet.risk.event import compute_violation
-from reliablenet.risk.fused import StepGradient, cross_entropy_gradient
-from reliablenet.risk.surrogate import M1, M2, gap
+from reliablenet.risk.fused import StepGradient
+from reliablenet.risk.surrogate import M1, M2
 from reliablenet.training import checkpoint, ranks
+from reliablenet.training.base_schedule import BaseSchedule
 from reliablenet.training.batches import AnnotatedRows, Rows, augment_images, check_rows
-from reliablenet.training.chains import DenseChain, EnsembleChain, find_chain
+from reliablenet.training.chains import (
+    DenseChain,
+    EnsembleChain,
+    cross_entropy_gradient,
+    find_chain,
+)
 from reliablenet.training.constraint import JCWConstraint, NotFiniteError
-from reliablenet.training.descent import ClippedSGD, one_cycle
 from reliablenet.training.devices import has_fast_bfloat16, in_double
 from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.history import NAN, EpochRecord, History
 from reliablenet.training.kernels import flushed_denormals
 from reliablenet.training.objective import EpochMeans, Objective, RunningMeans
-from reliablenet.training.optimisation import Optimisation, WeightAverage
-from reliablenet.training.schedule import BaseSchedule
+from reliablenet.training.optimisation import ClippedSGD, Optimisation, WeightAverage, one_cycle
 from reliablenet.training.selection_fold import look_at, parts_of
 from reliablenet.training.settings import Keep, Settings
 from reliablenet.training.stream import Stream
 
 
+@renamed_parameter("seed", "random_state")
 def train(
     network: nn.Module,
     rows: Rows | Stream,
@@ -51,7 +56,7 @@ def train(
     aim: float | None = None,
     group_aims: Sequence[float] = (),
     keep: Keep = "selection",
-    seed: int = 0,
+    random_state: int = 0,
     m1: float = M1,
     m2: float = M2,
     augment: str | None = None,
@@ -88,7 +93,7 @@ def train(
         Which constrained epoch's weights to keep. "selection": the lowest selection-fold loss
         among the epochs whose selection-fold JCW is within alpha, or the smallest JCW if there is
         none (for ERM: the lowest selection-fold loss). "last": those of the last epoch.
-    seed : int
+    random_state : int
         Decides the order of the batches and whatever the network draws (dropout).
     m1, m2 : float
         Shape of the surrogate.
@@ -114,7 +119,7 @@ def train(
         aim=alpha if aim is None else aim,
         group_aims=tuple(group_aims),
         keep=keep,
-        seed=seed,
+        seed=random_state,
         m1=m1,
         m2=m2,
         augment=augment,
@@ -133,7 +138,9 @@ def train(
     devices = [] if rows.device.type == "cpu" else [rows.device]
     # the caller's random state stays as it was
     with torch.random.fork_rng(devices), flushed_denormals():
-        torch.manual_seed(seed + ranks.rank())  # ranks draw other dropout, but one order of rows
+        torch.manual_seed(
+            random_state + ranks.rank()
+        )  # ranks draw other dropout, but one order of rows
         run = Run(network, rows, selection, settings)
         if checkpoint_file is not None:
             checkpoint.restore(checkpoint_file, run, key)
@@ -266,10 +273,7 @@ class Run:
         """Set the learning rate after so many epochs, where it goes through a cycle."""
         how, schedule = self.settings.optimisation, self.settings.schedule
         if how.one_cycle and isinstance(self.optimiser, ClippedSGD):
-            length = schedule.warmup_epochs if schedule.chooses_epochs else schedule.epochs
-            done = (
-                1.0 if schedule.chooses_epochs and self.constraint is not None else epochs / length
-            )
+            done = schedule.cycle_done(epochs, constrained=self.constraint is not None)
             self.optimiser.learning_rate = how.learning_rate * one_cycle(done)
 
     def through_graph(
@@ -309,7 +313,7 @@ class Run:
             schedule.epochs,
             self.history.threshold,
             self.parts,
-            free=schedule.chooses_epochs and settings.threshold is None,
+            free=schedule.leaves_threshold_open(settings.threshold),
         )
         multipliers = (
             [0.0] if self.constraint is None else self.constraint.multiplier.flatten().tolist()
@@ -336,13 +340,6 @@ class Run:
             group_jcw=shown.group_jcw,
             group_multiplier=tuple(multipliers) if len(multipliers) > 1 else (),
         )
-
-    def measure_again(self, epoch: int) -> EpochRecord:
-        """Replace the record of an epoch of the warm-up, whose weights the network has, and return it."""
-        passed = EpochMeans(self.history.records[epoch - 1].loss)
-        record = ranks.from_first(self.measure(epoch, 0, NAN, passed))
-        self.history.records[epoch - 1] = record
-        return record
 
     def is_best(self, record: EpochRecord) -> bool:
         """Tell whether this epoch's weights replace those kept so far."""
@@ -375,20 +372,6 @@ class Run:
             self.keep_weights()
         self.return_to_kept()
         self.fix_threshold()
-
-    def selection_violations(self) -> Tensor:
-        """Return the violation of each row of the selection fold."""
-        logits = in_double(evaluate_logits(self.network, self.selection.X))
-        y = self.selection.y.to(logits.device)
-        return compute_violation(logits, y, self.history.threshold)
-
-    def bracket_width(self, tau: float) -> float:
-        """Return the gap over the training rows at the weights of this moment."""
-        total = 0.0
-        for X, y in self.rows.parts():
-            g = compute_violation(evaluate_logits(self.network, X), y, self.history.threshold)
-            total += float(gap(g, tau, self.settings.m1, self.settings.m2)) * len(y)
-        return ranks.add_up([total], self.rows.device)[0] / self.rows.total
 
     def diverged(self, epoch: int, stage: int, loss: float) -> TrainingDivergedError:
         """Say where and why a run diverged; its weights are never kept."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reliablenet._checks import check_fraction, check_seed, check_threshold, parameter_error
+from reliablenet.training.base_schedule import BaseSchedule
 from reliablenet.training.batches import check_augment
 from reliablenet.training.objective import Objective
 from reliablenet.training.optimisation import Optimisation
-from reliablenet.training.schedule import BaseSchedule
 
 Keep = Literal["selection", "last"]
 
@@ -33,7 +33,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_fraction("alpha", self.alpha, "train")
-        check_seed("seed", self.seed, "train")
+        check_seed("random_state", self.seed, "train")
         check_augment(self.augment, "train")
         object.__setattr__(self, "aim", check_fraction("aim", self.aim, "train"))
         for aim in self.group_aims:
@@ -45,9 +45,7 @@ class Settings:
         if schedule.constrained and type(objective) is not Objective:
             expected = "be left out in constrained training"
             raise parameter_error("objective", "train", expected, objective)
-        if schedule.chooses_epochs and self.keep == "last":
-            expected = 'be "selection" with a schedule that adapts'
-            raise parameter_error("keep", "train", expected, self.keep)
+        schedule.check_keep(self.keep, "keep", "train")
         if objective.is_warmup(schedule.epochs):
             expected = f"have fewer warm-up epochs than the schedule has epochs ({schedule.epochs})"
             raise parameter_error("objective", "train", expected, objective)

@@ -20,10 +20,10 @@ from reliablenet.training import (
     tabular,
     train,
 )
+from reliablenet.training.adaptive import steered_multiplier
 from reliablenet.training.batches import AnnotatedRows
 from reliablenet.training.forward import evaluate_logits
 from reliablenet.training.schedule import training_threshold
-from reliablenet.training.steering import steered_multiplier
 
 ADAPTIVE = replace(Schedule.adaptive(), patience=3)
 FAST = Optimisation(batch_size=128, learning_rate=5e-3, averaging=0.9)
@@ -33,7 +33,7 @@ FAST = Optimisation(batch_size=128, learning_rate=5e-3, averaging=0.9)
 def run(folds, new_network):
     def go(threshold=None, schedule=ADAPTIVE, **settings):
         network = new_network()
-        chosen = {"alpha": 0.05, "optimisation": FAST, "seed": 0} | settings
+        chosen = {"alpha": 0.05, "optimisation": FAST, "random_state": 0} | settings
         history = train(network, *folds, schedule=schedule, threshold=threshold, **chosen)
         return history, network
 
@@ -128,7 +128,7 @@ def test_tau_is_the_first_whose_surrogate_is_about_the_event(run, folds, new_net
         *folds,
         alpha=0.05,
         optimisation=FAST,
-        seed=0,
+        random_state=0,
         schedule=Schedule.erm(warm, patience=3),
     )
     g = violation(evaluate_logits(twin, folds[1].X).double(), folds[1].y, 0.7)
@@ -147,7 +147,7 @@ def test_the_constraint_acts_on_the_average_of_an_ensemble(folds):
         network,
         *folds,
         alpha=0.05,
-        seed=0,
+        random_state=0,
         optimisation=FAST,
         schedule=ADAPTIVE,
         threshold=0.7,
@@ -163,7 +163,7 @@ def test_a_killed_run_goes_on_to_the_same_bits_in_warm_up_and_under_the_constrai
     settings = {
         "alpha": 0.05,
         "optimisation": FAST,
-        "seed": 0,
+        "random_state": 0,
         "schedule": replace(ADAPTIVE, epochs_per_stage=8),
         "threshold": 0.7,
         "aim": 0.05,
@@ -240,12 +240,44 @@ def test_a_callback_at_the_end_of_the_warm_up_leaves_its_best_weights(run):
 
 def test_the_papers_schedule_takes_its_threshold_from_the_averaged_weights(folds, new_network):
     schedule = Schedule(warmup_epochs=4, epochs_per_stage=1, max_stages=1)
-    settings = {"alpha": 0.05, "optimisation": FAST, "seed": 0}
+    settings = {"alpha": 0.05, "optimisation": FAST, "random_state": 0}
     history = train(new_network(), *folds, schedule=schedule, **settings)
     warm = new_network()
     train(warm, *folds, schedule=Schedule.erm(4), keep="last", **settings)
     logits = evaluate_logits(warm, folds[1].X)
     assert history.threshold == training_threshold(logits, folds[1].y, 0.8)
+
+
+# What loop and estimators ask
+
+
+def test_without_the_constraint_the_warm_up_is_left():
+    plain = ADAPTIVE.without_constraint()
+    assert plain == replace(ADAPTIVE, max_stages=0)
+    assert plain.epochs == ADAPTIVE.warmup_epochs
+
+
+def test_a_cycle_of_the_learning_rate_is_the_longest_warm_up():
+    schedule = AdaptiveSchedule(warmup_epochs=4)
+    assert schedule.cycle_done(1.0, constrained=False) == 0.25
+    assert schedule.cycle_done(1.0, constrained=True) == 1.0
+
+
+@pytest.mark.parametrize("stages", [0, 1])
+def test_weights_of_the_warm_up_may_always_be_kept(stages):
+    assert replace(ADAPTIVE, max_stages=stages).keeps_warmup
+
+
+def test_a_threshold_that_nobody_gave_is_chosen_when_training_is_over():
+    assert ADAPTIVE.leaves_threshold_open(None)
+    assert not ADAPTIVE.leaves_threshold_open(0.8)
+
+
+def test_the_refusal_of_the_last_weights_names_who_asked_and_what_else_to_do():
+    ADAPTIVE.check_keep("selection", "checkpoint", "Anyone")
+    message = "`checkpoint` of Anyone must be \"selection\": .* got 'last'. Or do without."
+    with pytest.raises(InvalidParameterError, match=message):
+        ADAPTIVE.check_keep("last", "checkpoint", "Anyone", "Or do without.")
 
 
 # Groups, and what a constrained epoch must be worth
@@ -267,7 +299,12 @@ def with_groups(new_rows=confounded, **settings):
     torch.manual_seed(3)
     network = tabular(6, 2, width=16, members=2, dropout=0.0)
     schedule = replace(ADAPTIVE, warmup_epochs=12, epochs_per_stage=12)
-    chosen = {"alpha": 0.1, "schedule": schedule, "optimisation": FAST, "seed": 0} | settings
+    chosen = {
+        "alpha": 0.1,
+        "schedule": schedule,
+        "optimisation": FAST,
+        "random_state": 0,
+    } | settings
     return train(network, rows, selection, group_aims=(0.1, 0.1), **chosen), network, selection
 
 
