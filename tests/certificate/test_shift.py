@@ -153,7 +153,7 @@ NEAR = "('total variation', 'chi-square', 'KL divergence', 'likelihood ratio')"
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: bound_under_shift(1.2, 0.1), "`bound` of bound_under_shift must lie in [0, 1]; got 1.2."),
+        (lambda: bound_under_shift(1.2, 0.1), "`bound` of bound_under_shift must lie in [0, 1]; got 1.2. Did you mean 0.012?"),
         (lambda: bound_under_shift(-0.1, 0.1), "`bound` of bound_under_shift must lie in [0, 1]; got -0.1."),
         (lambda: bound_under_shift(math.nan, 0.1), "`bound` of bound_under_shift must lie in [0, 1]; got nan."),
         (lambda: bound_under_shift("0.1", 0.1), "`bound` of bound_under_shift must lie in [0, 1]; got '0.1'."),
@@ -163,7 +163,7 @@ NEAR = "('total variation', 'chi-square', 'KL divergence', 'likelihood ratio')"
         (lambda: bound_under_shift(0.1, math.inf, "chi-square"), "`size` of bound_under_shift must be a finite number of at least 0 for the chi-square; got inf."),
         (lambda: bound_under_shift(0.1, 0.5, "far"), f"`distance` of bound_under_shift must be one of {NEAR}; got 'far'."),
         (lambda: shift_to_reach(0.1, 0.05), "`bound` of shift_to_reach must be at most alpha = 0.05; got 0.1. It is beyond alpha already."),
-        (lambda: shift_to_reach(2, 0.05), "`bound` of shift_to_reach must lie in [0, 1]; got 2."),
+        (lambda: shift_to_reach(2, 0.05), "`bound` of shift_to_reach must lie in [0, 1]; got 2. Did you mean 0.02?"),
         (lambda: shift_to_reach(0.1, 5), "`alpha` of shift_to_reach must lie in (0, 1); got 5. Did you mean 0.05?"),
         (lambda: shift_to_reach(0.1, 0.5, "far"), f"`distance` of shift_to_reach must be one of {NEAR}; got 'far'."),
         (lambda: keep_by_weight([1, 2], 0), "`most` of keep_by_weight must be a finite positive number; got 0."),

@@ -22,7 +22,14 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import xlog1py
 
-from reliablenet._checks import as_array, check_fraction, check_seed, is_real, parameter_error
+from reliablenet._checks import (
+    as_array,
+    check_fraction,
+    check_probability,
+    check_seed,
+    is_real,
+    parameter_error,
+)
 from reliablenet.certificate.fingerprint import mix
 from reliablenet.errors import InvalidDataError
 
@@ -68,7 +75,10 @@ def bound_under_shift(bound: float, size: float, distance: Distance = "total var
     0.045
     """
     owner = "bound_under_shift"
-    u, move = _check_bound(bound, owner), _check_size(size, distance, owner)
+    u, move = (
+        check_probability("bound", bound, owner, zero=True),
+        _check_size(size, distance, owner),
+    )
     if distance == "total variation":
         return min(1.0, u + move)
     if distance == "chi-square":
@@ -105,7 +115,10 @@ def shift_to_reach(bound: float, alpha: float, distance: Distance = "total varia
     (0.02, 1.6667)
     """
     owner = "shift_to_reach"
-    u, limit = _check_bound(bound, owner), check_fraction("alpha", alpha, owner)
+    u, limit = (
+        check_probability("bound", bound, owner, zero=True),
+        check_fraction("alpha", alpha, owner),
+    )
     _check_distance(distance, owner)
     if u > limit:
         raise parameter_error(
@@ -292,12 +305,6 @@ def _kl(q: float, u: float) -> float:
     """Return the divergence of two coins, of which near ones differ by less than the plain formula's rounding."""
     up, down = (q - u) / u, (u - q) / (1.0 - u)
     return float(u * (xlog1py(1.0 + up, up) - up) + (1.0 - u) * (xlog1py(1.0 + down, down) - down))
-
-
-def _check_bound(bound: Any, owner: str) -> float:
-    if not is_real(bound) or not 0.0 <= bound <= 1.0:
-        raise parameter_error("bound", owner, "lie in [0, 1]", bound)
-    return float(bound)
 
 
 def _check_distance(distance: Any, owner: str) -> None:

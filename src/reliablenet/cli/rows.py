@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from reliablenet._listing import listed
 from reliablenet.certificate import Certificate, Provenance, RuleCertificate
 from reliablenet.certificate.labels import find_places, refuse_other_spelling
 from reliablenet.certificate.merging import Run, in_one
@@ -22,7 +23,7 @@ from reliablenet.cli import options
 from reliablenet.errors import DataFileError, InvalidDataError
 from reliablenet.methods.layers import find_encoder
 from reliablenet.methods.seen import RowWatch, model_hashes
-from reliablenet.tables.columns import check_columns, find_columns, listed
+from reliablenet.tables.columns import check_columns, find_columns
 from reliablenet.tables.files import (
     TableFile,
     column_names,

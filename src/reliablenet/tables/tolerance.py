@@ -11,8 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from reliablenet._checks import is_real, parameter_error
+from reliablenet._listing import listed
 from reliablenet.errors import InvalidDataError
-from reliablenet.tables.columns import listed
 
 Values = NDArray[np.float64]
 OF_THE_TRUTH = " of the truth"

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto
 
+from reliablenet._listing import listed
 from reliablenet.errors import InvalidParameterError
 from reliablenet.export.onnx.characters import add_characters, count_up
 from reliablenet.export.onnx.graph import Graph
 from reliablenet.export.onnx.words import add_cells
 from reliablenet.export.parts import TEXT
-from reliablenet.tables.columns import listed
 from reliablenet.tables.free_text import GROWTH, TextFeatures
 from reliablenet.tables.ngrams import CELLS, WORD_CELLS
 from reliablenet.tables.text_columns import TextColumns
