@@ -312,7 +312,7 @@ def test_the_score_that_a_row_needs_is_where_it_is_accepted():
 def test_a_rule_tells_the_values_of_each_column():
     ward = Thresholds(("ward",), {1: 0.9, 2: 0.8})
     both = Thresholds(("ward", "sex"), {"1, f": 0.9, "1, m": 0.8, "3, f": 0.7})
-    rule = Rule((Thresholds(("all",), {"all": 0.5}), ward, both))
+    rule = Rule((Thresholds(("all",), {"all": 0.5}), both, ward))
     assert rule.values_of("ward") == [1, 2, "1", "3"]
     assert rule.values_of("sex") == ["f", "m"]
     assert rule.values_of("race") == []

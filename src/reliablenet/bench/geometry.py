@@ -15,8 +15,9 @@ import numpy as np
 import pandas as pd
 
 from reliablenet._checks import check_count
+from reliablenet._json import strict
 from reliablenet.bench.fitting import fit_erm, fit_reliablenet
-from reliablenet.bench.measuring import Run, describe_run, plain
+from reliablenet.bench.measuring import Run, describe_run
 from reliablenet.bench.methods import GEOMETRY
 from reliablenet.bench.plots import StudyFigure, new_panels
 from reliablenet.bench.profiles import Plan, Profile
@@ -71,7 +72,7 @@ class GeometryJob:
             "notes": sorted({str(warning.message) for warning in caught}),
         }
         found = {"distance": distance, "plane": plane, "timing": timing}
-        return {GEOMETRY: (describe_run(self.settings()) | plain(found), backgrounds)}
+        return {GEOMETRY: (describe_run(self.settings()) | strict(found), backgrounds)}
 
     def failed(self, story: str) -> dict[str, Run]:
         """Return the record of a run that could not be made, and why."""

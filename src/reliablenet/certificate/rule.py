@@ -125,7 +125,7 @@ class Rule:
         return tuple(dict.fromkeys(name for name in named if name not in (ALL, "predicted")))
 
     def values_of(self, column: str) -> list[Label]:
-        """Return the values of a column that the rule knows, as texts where it is crossed with others.
+        """Return the values of a column that the rule knows: its own, then texts of those it is crossed in.
 
         Examples
         --------
@@ -134,7 +134,7 @@ class Rule:
         ['f', 'm']
         """
         found: dict[Label, None] = {}
-        for table in self.tables:
+        for table in sorted(self.tables, key=lambda table: len(table.key)):
             if column in table.key:
                 parts = (parted(label, table.key) for label in table.values)
                 place = table.key.index(column)

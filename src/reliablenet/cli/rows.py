@@ -135,9 +135,7 @@ def rule_groups(model: Any, frame: pd.DataFrame) -> dict[str, NDArray[Any]]:
     found = {}
     for name in model.promise.columns:
         texts = label_texts(frame[name])
-        known = [
-            label for table in model.rule_.tables if table.key == (name,) for label in table.values
-        ]
+        known = model.rule_.values_of(name)[::-1]  # of two spellings the first holds
         spelled = dict(zip(label_texts(known).tolist() if known else (), known, strict=True))
         found[name] = np.array([spelled.get(text, text) for text in texts], dtype=object)
     return found
