@@ -33,14 +33,20 @@ def certificate_lines(
         lines["needed"] = promise_wording.remedy(certificate, share)
     elif isinstance(certificate, RuleCertificate):
         for name, threshold in certificate.rule.thresholds.items():
-            often = {math.inf: "never", 0.0: "always", -math.inf: "always"}.get(threshold)
-            shown = often or f"at confidence {wording.threshold_text(threshold)} or more"
-            lines["acts" if name == "all" else f"acts, {name}"] = shown
-    elif math.isfinite(certificate.threshold):
-        own = f"confidence {wording.threshold_text(certificate.threshold)} or more"
-        lines["acts at"] = acts_at or own
+            lines["acts" if name == "all" else f"acts, {name}"] = _when(threshold)
+    else:
+        lines["acts"] = f"at {acts_at}" if acts_at else _when(certificate.threshold)
     notes = promise_wording.notes(certificate)
     return lines | {f"note {i + 1}" if len(notes) > 1 else "note": t for i, t in enumerate(notes)}
+
+
+def _when(threshold: float) -> str:
+    """Say when a rule acts; 0 is not always, as not every score is a probability."""
+    if math.isinf(threshold):
+        return "never" if threshold > 0 else "always"
+    from reliablenet.certificate.wording import threshold_text
+
+    return f"at confidence {threshold_text(threshold)} or more"
 
 
 def bearing_lines(breakdown: Breakdown | None) -> dict[str, str]:
