@@ -128,4 +128,6 @@ def test_the_room_that_0_1_had_is_an_attribute_of_a_fresh_import_and_warns_of_it
         [sys.executable, "-W", "always", "-c", code], capture_output=True, text=True, check=True
     )
     assert warned.stderr.count("Warning") == 1
-    assert "DeprecationWarning: reliablenet.data.cut_folds is now reliablenet.tables" in warned.stderr
+    assert (
+        "DeprecationWarning: reliablenet.data.cut_folds is now reliablenet.tables" in warned.stderr
+    )

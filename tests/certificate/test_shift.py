@@ -12,6 +12,7 @@ from hypothesis import example, given, strategies as st
 from scipy.optimize import linprog, minimize
 from scipy.special import xlog1py
 from scipy.stats import binomtest
+from splitmix64 import mix_by_hand
 
 from reliablenet.certificate import (
     Certificate,
@@ -186,14 +187,6 @@ def test_what_means_nothing_is_refused_in_these_words(call, text) -> None:
 def test_what_is_no_vector_is_named() -> None:
     with pytest.raises(InvalidDataError, match=r"^`weights` must be an array; got a list"):
         keep_by_weight([[1], [2, 3]], 2)
-
-
-def mix_by_hand(value: int) -> int:
-    """One step of splitmix64, with Python's whole numbers."""
-    value = (value + 0x9E3779B97F4A7C15) % 2**64
-    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
-    value = (value ^ (value >> 27)) * 0x94D049BB133111EB % 2**64
-    return value ^ (value >> 31)
 
 
 @pytest.mark.parametrize("kind", [float, np.float32, int, np.uint8])
