@@ -55,6 +55,14 @@ def test_rooms_are_attributes_of_a_fresh_import() -> None:
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
 
+def test_the_server_is_an_attribute_too_and_costs_nothing_until_it_is_used() -> None:
+    code = (
+        "import sys, reliablenet as rn; assert rn.serve.__doc__; assert 'serve' in dir(rn);"
+        "assert not {'fastapi', 'uvicorn', 'torch', 'numpy'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
 @pytest.mark.parametrize("name", [name for names in rn._MOVED.values() for name in names])
 def test_names_that_0_1_had_at_the_top_tell_where_they_are(name: str) -> None:
     with pytest.warns(
@@ -111,3 +119,15 @@ def test_the_room_that_0_1_had_names_the_new_ones() -> None:
         assert old.cut_folds is rn.tables.cut_folds
     with pytest.raises(AttributeError, match="nothing"):
         _ = old.nothing
+
+
+def test_the_room_that_0_1_had_is_an_attribute_of_a_fresh_import_and_warns_of_its_names() -> None:
+    """`rn.data` raised where `import reliablenet.data` did not."""
+    code = "import reliablenet as rn; assert 'data' not in dir(rn); rn.data; rn.data.cut_folds"
+    warned = subprocess.run(
+        [sys.executable, "-W", "always", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert warned.stderr.count("Warning") == 1
+    assert (
+        "DeprecationWarning: reliablenet.data.cut_folds is now reliablenet.tables" in warned.stderr
+    )

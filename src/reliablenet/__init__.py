@@ -12,7 +12,8 @@ from pathlib import Path
 from reliablenet._version import __version__ as __version__
 from reliablenet._warn import warn_user
 
-# Names that version 0.1 had here; they go in 0.3.
+# What version 0.1 had here, a room and names; both go in 0.3.
+_OLD_ROOM = "data"
 _MOVED = {
     "certificate": ("certification_power",),
     "datasets": ("Dataset",),
@@ -45,7 +46,7 @@ __all__ = sorted(_HOME.keys() - _ROOMS)
 
 
 def __getattr__(name: str) -> object:
-    if name in _ROOMS:
+    if name in _ROOMS or name == _OLD_ROOM:
         return import_module(f"{__name__}.{name}")
     if name in _HOME:
         value = getattr(import_module(_HOME[name]), name)

@@ -12,6 +12,7 @@ from reliablenet import (
     monitor as monitor,
     report as report,
     risk as risk,
+    serve as serve,
     tables as tables,
     training as training,
 )

@@ -31,6 +31,11 @@ def is_whole(value: object) -> bool:
     return is_real(value) and isinstance(value, Integral)
 
 
+def is_flag(value: object) -> bool:
+    """Tell whether a value says yes or no: true or false, 1 or 0."""
+    return isinstance(value, bool | np.bool_) or (is_real(value) and value in (0, 1))
+
+
 def check_fraction(name: str, value: Any, owner: str) -> float:
     """Return ``value`` as a float if it lies in the open interval (0, 1)."""
     if not is_real(value) or not 0.0 < value < 1.0:
@@ -63,18 +68,27 @@ def check_seed(name: str, value: Any, owner: str) -> int:
     return int(value)
 
 
+def check_probability(name: str, value: Any, owner: str, *, zero: bool = False) -> float:
+    """Return ``value`` as a float if it is a probability above 0 (or 0 where allowed)."""
+    if not is_real(value) or not (value >= 0.0 if zero else value > 0.0) or value > 1.0:
+        expected = "lie in [0, 1]" if zero else "lie in (0, 1]"
+        raise parameter_error(name, owner, expected, value, _percent_hint(value))
+    return float(value)
+
+
 def check_threshold(name: str, value: Any, owner: str, n_classes: int | None = None) -> float:
     """Return a confidence threshold in (1/K, 1], or in (0, 1] while K is not known."""
-    lowest = 0.0 if n_classes is None else 1.0 / n_classes
-    if not is_real(value) or not lowest < value <= 1.0:
-        if n_classes is None:
-            expected = "lie in (0, 1]"
-        else:
-            expected = f"lie in (1/{n_classes}, 1]: every confidence is at least 1/{n_classes}"
-        percent = is_real(value) and 1.0 < value <= 100.0
-        hint = f"Did you mean {value / 100:g}?" if percent else ""
-        raise parameter_error(name, owner, expected, value, hint)
+    if n_classes is None:
+        return check_probability(name, value, owner)
+    if not is_real(value) or not 1.0 / n_classes < value <= 1.0:
+        expected = f"lie in (1/{n_classes}, 1]: every confidence is at least 1/{n_classes}"
+        raise parameter_error(name, owner, expected, value, _percent_hint(value))
     return float(value)
+
+
+def _percent_hint(value: Any) -> str:
+    """Return what to write where a share was given in percent."""
+    return f"Did you mean {value / 100:g}?" if is_real(value) and 1.0 < value <= 100.0 else ""
 
 
 def as_array(values: Any, name: str = "X") -> NDArray[Any]:

@@ -19,6 +19,7 @@ from reliablenet.bench.figures import (
 )
 from reliablenet.bench.methods import METHODS, paper_methods, study_methods
 from reliablenet.bench.plots import SUMMARY_METRICS
+from reliablenet.bench.results import NoRunsError
 from reliablenet.bench.store import GRID
 from reliablenet.errors import InvalidDataError, InvalidParameterError, MissingExtraError
 
@@ -228,11 +229,13 @@ def test_one_seed_is_drawn_without_a_band(tmp_path):
         (FIGURES["severity_synthetic_band"], "synthetic_band"),
     ],
 )
-def test_nothing_at_all_names_the_command_to_run(tmp_path, draw, plans):
-    with pytest.raises(InvalidDataError) as caught:
-        draw(Store(tmp_path / "mine"), PROFILE)
-    command = f"reliablenet bench run --profile mine --results {tmp_path} --datasets {plans}"
-    assert str(caught.value).endswith(f"Run: {command}")
+def test_nothing_at_all_tells_of_which_plans_there_is_nothing(tmp_path, draw, plans):
+    store = Store(tmp_path / "mine")
+    with pytest.raises(NoRunsError) as caught:
+        draw(store, PROFILE)
+    error = caught.value
+    assert (error.store, error.profile, error.method) == (store, PROFILE, "")
+    assert ",".join(error.plans) == plans
 
 
 def test_wrong_settings_are_named(store):

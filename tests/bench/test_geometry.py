@@ -6,13 +6,9 @@ import numpy as np
 import pytest
 
 from reliablenet.bench import PROFILES, Plan, Profile, Store, pending_jobs, run_jobs
-from reliablenet.bench.geometry import (
-    CELLS,
-    confidence_by_distance,
-    geometry,
-    geometry_job,
-    measure_distance,
-)
+from reliablenet.bench.figures import confidence_by_distance, geometry
+from reliablenet.bench.geometry import CELLS, geometry_job, measure_distance
+from reliablenet.bench.results import NoRunsError
 from reliablenet.datasets import load_dataset
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
@@ -90,9 +86,15 @@ def test_the_same_seed_gives_the_same_numbers_packed_or_not(store, tmp_path):
 
 
 @pytest.mark.parametrize("make", [confidence_by_distance, geometry])
-def test_without_a_run_the_error_names_the_command(make, tmp_path):
-    with pytest.raises(InvalidDataError, match=r"run --profile smoke .*_band --methods geometry$"):
-        make(Store(tmp_path / "smoke"), SMOKE)
+def test_without_a_run_the_error_tells_what_is_missing(make, tmp_path):
+    store = Store(tmp_path / "smoke")
+    with pytest.raises(
+        NoRunsError, match=r"^No run .*'smoke' for synthetic_band lies in .*Make"
+    ) as told:
+        make(store, SMOKE)
+    error = told.value
+    assert (error.store, error.profile) == (store, SMOKE)
+    assert (error.plans, error.method) == (("synthetic_band",), "geometry")
     with pytest.raises(InvalidDataError, match="has no plan of Synthetic Band"):
         make(Store(tmp_path), Profile("adult", {"adult": Plan("adult")}))
 

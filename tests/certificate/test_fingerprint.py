@@ -8,20 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
+from splitmix64 import GOLDEN, MASK, mix_by_hand
 
 import reliablenet as rn
 from reliablenet.certificate.fingerprint import Fingerprint, hash_columns, mix, number_bits
-
-MASK = 2**64 - 1
-GOLDEN = 0x9E3779B97F4A7C15
-
-
-def mix_by_hand(value: int) -> int:
-    """One step of splitmix64 (Steele, Lea and Flood 2014), with Python's whole numbers."""
-    value = (value + GOLDEN) & MASK
-    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & MASK
-    return value ^ (value >> 31)
 
 
 def bits_by_hand(value: float) -> int:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from scipy.stats import chisquare
+from splitmix64 import mix_by_hand
 
 import reliablenet as rn
 from reliablenet.certificate.groups import OneRowEach, check_groups, draw_places
@@ -107,14 +108,6 @@ def test_what_draws_needs_rows_and_a_seed() -> None:
 )  # fmt: skip
 def test_groups_are_numbered_as_they_come(groups) -> None:
     assert check_groups(groups, 3).tolist() == [0, 1, 0]
-
-
-def mix_by_hand(value: int) -> int:
-    """One step of splitmix64, with Python's whole numbers."""
-    value = (value + 0x9E3779B97F4A7C15) % 2**64
-    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
-    value = (value ^ (value >> 27)) * 0x94D049BB133111EB % 2**64
-    return value ^ (value >> 31)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 77])

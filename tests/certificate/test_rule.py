@@ -18,9 +18,9 @@ from reliablenet.certificate.rule import (
     crossed,
     factorize,
     key_name,
-    limited_by,
     merge_tables,
 )
+from reliablenet.certificate.tally import limited_by
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 
@@ -307,3 +307,20 @@ def test_the_score_that_a_row_needs_is_where_it_is_accepted():
         assert rule.accept(score=score, by=by, predicted=predicted).tolist() == wanted.tolist()
     with pytest.raises(InvalidParameterError, match=r"Rule\.limits needs `predicted`"):
         rule.limits(5, by=by)
+
+
+def test_a_rule_tells_the_values_of_each_column():
+    ward = Thresholds(("ward",), {1: 0.9, 2: 0.8})
+    both = Thresholds(("ward", "sex"), {"1, f": 0.9, "1, m": 0.8, "3, f": 0.7})
+    rule = Rule((Thresholds(("all",), {"all": 0.5}), both, ward))
+    assert rule.values_of("ward") == [1, 2, "1", "3"]
+    assert rule.values_of("sex") == ["f", "m"]
+    assert rule.values_of("race") == []
+
+
+def test_of_crossed_values_with_commas_none_is_told():
+    """Where "Bonn, Rhein" ends and the next value begins, nobody knows."""
+    rule = Rule((Thresholds(("town", "sex"), {"Bonn, Rhein, f": 0.9, "Ulm, m": 0.8}),))
+    assert (rule.values_of("town"), rule.values_of("sex")) == (["Ulm"], ["m"])
+    alone = Rule((Thresholds(("town",), {"Bonn, Rhein": 0.9}),))
+    assert alone.values_of("town") == ["Bonn, Rhein"]

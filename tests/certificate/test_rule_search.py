@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from parts import count_parts
 from rule_examples import draw
 from scipy.stats import binom
 
@@ -619,21 +620,6 @@ def test_what_cannot_be_certified_defers_every_row_though_others_could():
     assert (found.accepted, found.rule.threshold) == (0, math.inf)
 
 
-def look_at(parts, plan, rule=None):
-    """Return the search that looks at each part by itself, as often as it asks to."""
-    search = Search(plan, RHO, rule=rule)
-    while True:
-        found = []
-        for part in parts:
-            found.append(search.blank())
-            if part.n:
-                found[-1].add(part)
-        for one in found:
-            search.merge(one)
-        if not search.look_again():
-            return search
-
-
 @pytest.mark.parametrize(
     "promise",
     [
@@ -659,11 +645,12 @@ def test_parts_that_are_counted_by_themselves_are_memory_to_the_bit(promise, lea
     plan = plan_rule(promise, 0.0, rest.n, chosen, classes=[0, 1])
     whole = certified_rule_batches(lambda: [rest], plan, RHO)
     parts = [rest.take(slice(a, b)) for a, b in pairwise([0, 0, 1, 100, 333, 333, 800])]
-    found = look_at(parts, plan).certificate()
+    found = count_parts(Search(plan, RHO), parts).certificate()
     assert found.to_json() == whole.to_json()
     assert found == whole
     fixed = certify_rule_batches([rest], whole.rule, plan, RHO)
-    assert look_at(parts, plan, whole.rule).certificate().to_json() == fixed.to_json()
+    counted = count_parts(Search(plan, RHO, rule=whole.rule), parts)
+    assert counted.certificate().to_json() == fixed.to_json()
 
 
 def test_a_blank_search_has_nothing_of_the_one_it_is_taken_from():

@@ -269,14 +269,14 @@ def test_predicted_beside_proba_is_refused():
         ),
         (
             lambda: reduce(y=[0, 1, 2, 3]),
-            "`y` of certify holds labels that are not among the 3 known classes: [3]. "
-            "Known: [0, 1, 2]. Give the names of the classes, in the order of the columns, with "
+            "`y` of certify holds labels that are not among the 3 known classes: 3. "
+            "Known: 0, 1, 2. Give the names of the classes, in the order of the columns, with "
             "`classes=`.",
         ),
         (
             lambda: reduce(None, ["a"], score=[1], predicted=["z"], classes=["a", "b"]),
-            "`predicted` of certify holds labels that are not among the 2 known classes: ['z']. "
-            "Known: ['a', 'b']. Give the names of the classes, in the order of the columns, with "
+            "`predicted` of certify holds labels that are not among the 2 known classes: 'z'. "
+            "Known: 'a', 'b'. Give the names of the classes, in the order of the columns, with "
             "`classes=`.",
         ),
         (
@@ -534,8 +534,8 @@ def test_numbers_that_are_predicted_within_a_tolerance_are_no_labels():
         ),
         (
             lambda: reduce(None, ["x"], score=[1], predicted=["a"], classes=["a", "b"]),
-            "None of the labels in `y` of certify is among the 2 known classes: got ['x']; known are "
-            "['a', 'b'].",
+            "None of the labels in `y` of certify is among the 2 known classes: got 'x'; known are "
+            "'a', 'b'.",
         ),
         (
             lambda: check_correct(np.ma.masked_array([1, 0], [True, False]), "certify"),

@@ -12,6 +12,7 @@ from hypothesis import example, given, strategies as st
 from scipy.optimize import linprog, minimize
 from scipy.special import xlog1py
 from scipy.stats import binomtest
+from splitmix64 import mix_by_hand
 
 from reliablenet.certificate import (
     Certificate,
@@ -153,7 +154,7 @@ NEAR = "('total variation', 'chi-square', 'KL divergence', 'likelihood ratio')"
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: bound_under_shift(1.2, 0.1), "`bound` of bound_under_shift must lie in [0, 1]; got 1.2."),
+        (lambda: bound_under_shift(1.2, 0.1), "`bound` of bound_under_shift must lie in [0, 1]; got 1.2. Did you mean 0.012?"),
         (lambda: bound_under_shift(-0.1, 0.1), "`bound` of bound_under_shift must lie in [0, 1]; got -0.1."),
         (lambda: bound_under_shift(math.nan, 0.1), "`bound` of bound_under_shift must lie in [0, 1]; got nan."),
         (lambda: bound_under_shift("0.1", 0.1), "`bound` of bound_under_shift must lie in [0, 1]; got '0.1'."),
@@ -163,7 +164,7 @@ NEAR = "('total variation', 'chi-square', 'KL divergence', 'likelihood ratio')"
         (lambda: bound_under_shift(0.1, math.inf, "chi-square"), "`size` of bound_under_shift must be a finite number of at least 0 for the chi-square; got inf."),
         (lambda: bound_under_shift(0.1, 0.5, "far"), f"`distance` of bound_under_shift must be one of {NEAR}; got 'far'."),
         (lambda: shift_to_reach(0.1, 0.05), "`bound` of shift_to_reach must be at most alpha = 0.05; got 0.1. It is already above alpha."),
-        (lambda: shift_to_reach(2, 0.05), "`bound` of shift_to_reach must lie in [0, 1]; got 2."),
+        (lambda: shift_to_reach(2, 0.05), "`bound` of shift_to_reach must lie in [0, 1]; got 2. Did you mean 0.02?"),
         (lambda: shift_to_reach(0.1, 5), "`alpha` of shift_to_reach must lie in (0, 1); got 5. Did you mean 0.05?"),
         (lambda: shift_to_reach(0.1, 0.5, "far"), f"`distance` of shift_to_reach must be one of {NEAR}; got 'far'."),
         (lambda: keep_by_weight([1, 2], 0), "`most` of keep_by_weight must be a finite positive number; got 0."),
@@ -186,14 +187,6 @@ def test_what_means_nothing_is_refused_in_these_words(call, text) -> None:
 def test_what_is_no_vector_is_named() -> None:
     with pytest.raises(InvalidDataError, match=r"^`weights` must be an array; got a list"):
         keep_by_weight([[1], [2, 3]], 2)
-
-
-def mix_by_hand(value: int) -> int:
-    """One step of splitmix64, with Python's whole numbers."""
-    value = (value + 0x9E3779B97F4A7C15) % 2**64
-    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
-    value = (value ^ (value >> 27)) * 0x94D049BB133111EB % 2**64
-    return value ^ (value >> 31)
 
 
 @pytest.mark.parametrize("kind", [float, np.float32, int, np.uint8])

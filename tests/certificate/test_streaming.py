@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from parts import count_parts
 
 from reliablenet.certificate import Certificate, Provenance, certified_threshold, certify
 from reliablenet.certificate.scored import ScoredRows, score_rows
@@ -245,17 +246,7 @@ def test_counts_of_parts_merge_to_the_certificate_of_memory(ends, threshold) -> 
     proba, y = np.column_stack([score, 1 - score]), wrong.astype(int)
     rows = score_rows(proba, y, owner="test")
     parts = [rows.take(slice(a, b)) for a, b in pairwise([0, *ends, 300])]
-    counts = ThresholdCounts(0.1, 0.1, threshold)
-    while True:
-        found = []
-        for part in parts:
-            found.append(counts.blank())
-            if part.n:
-                found[-1].add(part)
-        for one in found:
-            counts.merge(one)
-        if not counts.look_again():
-            break
+    counts = count_parts(ThresholdCounts(0.1, 0.1, threshold), parts)
     if threshold is None:
         expected = certified_threshold(proba, y, 0.1, 0.1)
         assert 0.0 < expected.threshold < 1.0

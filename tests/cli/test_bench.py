@@ -102,12 +102,29 @@ def test_a_figure_that_cannot_be_drawn_says_why(smoke) -> None:
     assert result.exit_code == 2
     assert "geometry" in result.stderr
     for arguments, said in (
-        (("geometry", *smoke), "reliablenet bench run --profile smoke"),
+        (("geometry", *smoke), "lies in"),
         (("all", *smoke, "--methods", "magic"), "`methods` of bench must be among"),
     ):
         result = call("figure", *arguments)
         assert result.exit_code == 2
         assert said in " ".join(result.stderr.split())
+
+
+def test_where_no_run_is_the_command_that_makes_it_is_named(smoke, tmp_path) -> None:
+    command = f"reliablenet bench run {' '.join(smoke)}"
+    (tmp_path / "smoke").mkdir()
+    report = ["report", str(tmp_path / "smoke"), "--out", str(tmp_path / "page.html")]
+    for result, last in (
+        (
+            call("figure", "geometry", *smoke),
+            f"{command} --datasets synthetic_band --methods geometry",
+        ),
+        (call("table", *smoke), command),
+        (CliRunner().invoke(app, report), command),
+    ):
+        assert result.exit_code == 2
+        assert " ".join(result.stderr.split()).endswith(f". Run: {last}")
+        assert "run_jobs" not in result.stderr
 
 
 def test_bad_seeds(smoke) -> None:

@@ -441,7 +441,7 @@ def test_answers_that_are_right_or_wrong(answers, call, kind, threshold) -> None
     assert (len(kept), (~kept["correct"]).sum()) == (expected.accepted, expected.errors)
     shown = call(*arguments)
     assert shown.exit_code == 0
-    assert re.search(rf"acts at   {names[1]} [\d.]+…? or less\n", shown.stdout)
+    assert re.search(rf"acts      at {names[1]} [\d.]+…? or less\n", shown.stdout)
     assert "commonest" not in shown.stdout
 
 
@@ -464,7 +464,7 @@ def test_a_threshold_of_zero_has_no_sign(answers, call) -> None:
         *("certify", "--predictions", path, "--correct", "correct", "--score", "entropy"),
         *("--lower-is-better", "--threshold", "0", "--alpha", "0.1"),
     )
-    assert "acts at   entropy 0 or less" in shown.stdout
+    assert "acts      at entropy 0 or less" in shown.stdout
 
 
 @pytest.mark.parametrize(

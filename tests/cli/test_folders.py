@@ -23,28 +23,12 @@ from sklearn.preprocessing import StandardScaler
 
 import reliablenet as rn
 from dask_cluster import start_cluster
+from people import people
 
 pq = pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("distributed")
 
 ENDS = [0, 300, 300, 301, 550, 800, 1000]  # a file without rows, and one with a single one
-
-
-def people(n: int, seed: int) -> pd.DataFrame:
-    rng = np.random.default_rng(seed)
-    age, debt = rng.normal(45, 12, n), rng.beta(2, 5, n)
-    job = rng.choice(["cook", "clerk", "driver"], n)
-    risk = 9 * debt + (job == "cook") + (age - 45) / 30 - 3 + rng.logistic(0, 0.3, n)
-    return pd.DataFrame(
-        {
-            "id": np.arange(n) + 10**6,
-            "age": age.round(1),
-            "debt": debt,
-            "job": job,
-            "race": rng.choice(["A", "B"], n, p=[0.7, 0.3]),
-            "y": np.where(risk > 0, "yes", "no"),
-        }
-    )
 
 
 FEATURES = ["age", "debt", "job", "race"]

@@ -7,9 +7,11 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from reliablenet.datasets.dataset import Dataset
+from reliablenet.tables import Fold
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +23,22 @@ def needs_files() -> Callable[..., None]:
         missing = [path for path in paths if not folder or not (Path(folder) / path).is_file()]
         if missing:
             pytest.skip(f"needs {', '.join(missing)}; set RELIABLENET_DATA to a folder with it")
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def check_seeds() -> Callable[..., None]:
+    """A function that loads with two seeds, one of them twice, and compares folds and one more of each."""
+
+    def check(load: Callable[..., Dataset], another: Callable[[Dataset], Fold]) -> None:
+        first, again, other = (
+            [*vars(dataset.folds).values(), another(dataset)] for dataset in map(load, (5, 5, 6))
+        )
+        for one, two, three in zip(first, again, other, strict=True):
+            assert np.array_equal(one.X, two.X)
+            assert np.array_equal(one.y, two.y)
+            assert not np.array_equal(one.X, three.X)
 
     return check
 

@@ -11,6 +11,7 @@ import sys
 import time
 from http.client import HTTPConnection
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,9 @@ import pytest
 from graphs import mixed
 
 import reliablenet as rn
+from reliablenet.certificate.rule import Rule, Thresholds
 from reliablenet.errors import InvalidParameterError
-from reliablenet.export.mlflow import LOADER, metrics, write_folder
+from reliablenet.export.mlflow import LOADER, example_row, metrics, write_folder
 from reliablenet.serve import pyfunc
 
 ROOT = Path(__file__).parents[2]
@@ -77,6 +79,14 @@ def test_the_example_can_be_decided_and_the_loader_decides_as_the_model(folder, 
     pd.testing.assert_frame_equal(found, ours)
     with pytest.raises(rn.errors.InvalidDataError, match="The input has no column 'ward'"):
         loaded.predict(X)
+
+
+def test_the_example_is_of_a_group_that_the_rule_knows_also_where_columns_are_crossed() -> None:
+    """It had no ward and no sex, so that nobody acts on it."""
+    rule = Rule((Thresholds(("ward", "sex"), {"A, f": 0.9, "B, m": 0.8}),))
+    model = SimpleNamespace(profile_=SimpleNamespace(columns=()), rule_=rule)
+    row = example_row(model, {"ward": "string", "sex": "string"})
+    assert row == {"ward": "A", "sex": "f"}
 
 
 def test_arrays_have_a_tensor_for_a_signature(tmp_path) -> None:

@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 import reliablenet as rn
 from dask_cluster import start_cluster
+from people import people
 from reliablenet.errors import (
     FoldWarning,
     InvalidDataError,
@@ -31,26 +32,11 @@ dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
 
-def people(n: int, seed: int) -> pd.DataFrame:
-    rng = np.random.default_rng(seed)
-    age, debt = rng.normal(45, 12, n), rng.beta(2, 5, n)
-    job = rng.choice(["cook", "clerk", "driver"], n)
-    race = rng.choice(["A", "B"], n, p=[0.7, 0.3])
-    risk = 9 * debt + (job == "cook") + (age - 45) / 30 - 3 + rng.logistic(0, 0.4, n)
-    return pd.DataFrame(
-        {
-            "age": age.round(1),
-            "debt": debt,
-            "job": job,
-            "race": race,
-            "y": np.where(risk > 0, "yes", "no"),
-        },
-        index=pd.RangeIndex(10_000, 10_000 + n),
-    )
-
-
 FEATURES = ["age", "debt", "job", "race"]
-TRAIN, FRESH = people(3000, 0), people(2000, 1)
+TRAIN, FRESH = (
+    people(n, seed, 0.4).drop(columns="id").set_axis(range(10_000, 10_000 + n))
+    for seed, n in enumerate((3000, 2000))
+)
 ENDS = [0, 700, 700, 701, 1400, 2000]  # an empty partition, and one of a single row
 
 

@@ -152,7 +152,7 @@ def test_labels_may_be_names_and_scores_ones_own(draw):
     [
         ({"proba": PROBA * 2}, r"`proba` of {owner} must lie in \[0, 1\].*softmax"),
         ({"proba": PROBA[:2]}, "`proba` of {owner} must have one entry for each of the 4 rows"),
-        ({"y": [0, 1, 2, 0]}, r"`y` of {owner} .* not among the 2 known classes: \[2\]"),
+        ({"y": [0, 1, 2, 0]}, r"`y` of {owner} .* not among the 2 known classes: 2"),
         ({"y": []}, "`y` of {owner} must be a non-empty vector"),
         ({"score": [1, 2, 3, np.inf]}, "`score` of {owner} must be finite; got inf in row 3"),
         ({"classes": ["a"]}, "`classes` of {owner} must name the 2 columns"),

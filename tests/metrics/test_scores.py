@@ -133,7 +133,7 @@ def test_tensors_and_lists_are_as_good_as_arrays():
         ({"proba": PROBA / 2}, "`proba` of evaluate must sum to 1; row 0 sums to 0.5"),
         ({"proba": PROBA * np.nan}, "`proba` of evaluate must be finite; got nan in row 0"),
         ({"proba": PROBA[:, 0]}, r"`proba` of evaluate must have shape \(n, K\).*column_stack"),
-        ({"y": [0, 1, 2, 0]}, r"not among the 2 known classes: \[2\]"),
+        ({"y": [0, 1, 2, 0]}, r"not among the 2 known classes: 2"),
         ({"y": ["a", "b", "B", "a"], "classes": ["a", "b"]}, "holds 'B' where .* say 'b'"),
     ],
 )

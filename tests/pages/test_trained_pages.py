@@ -26,7 +26,7 @@ $ reliablenet plan --alpha 0.05
 $ reliablenet train loans.csv --out model.rnet
 Certified: the model acts on 59% of rows, and wrongly on at most 5% of all rows (confidence 95%).
   because  1 error in 153 rows bound JCW by 0.0307, within alpha 0.05
-  acts at  confidence 0.846 or more
+  acts     at confidence 0.846 or more
   network  tabular, 6 inputs, 15,856 weights
 $ reliablenet predict model.rnet today.csv
 Acts on 112 of 200 rows (56%), defers 88.

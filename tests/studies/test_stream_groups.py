@@ -7,7 +7,8 @@ from pathlib import Path
 import pandas as pd
 
 from studies.runner import read_records
-from studies.speed.stream_groups import GROUPS, ROWS, write_predictions
+from studies.speed.predictions import write_predictions
+from studies.speed.stream_groups import GROUPS, ROWS
 
 
 def test_a_certificate_by_group_takes_at_most_twice_the_time_and_hardly_more_memory():

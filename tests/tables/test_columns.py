@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 from reliablenet.errors import ColumnWarning, InvalidDataError
-from reliablenet.tables.columns import check_columns, find_columns, listed
+from reliablenet.tables.columns import check_columns, find_columns
 
 
 @pytest.mark.parametrize("typed", ["Default", "DEFAULT", " default", "def ault", "de_fault"])
@@ -32,4 +32,3 @@ def test_lists_are_whole_or_say_how_many_more_there_are() -> None:
         check_columns(["zzz"], names, "t.csv")
     with pytest.raises(InvalidDataError, match=r"'column 18', 'column 19'\.$"):
         check_columns(["zzz"], names[:20], "t.csv")
-    assert listed([]) == ""

@@ -19,28 +19,31 @@ import pandas as pd
 
 from reliablenet._checks import parameter_error
 from reliablenet._files import write_atomically
-from reliablenet.bench.geometry import confidence_by_distance, geometry
-from reliablenet.bench.methods import METHODS, paper_methods
+from reliablenet.bench.methods import GEOMETRY, METHODS, paper_methods
 from reliablenet.bench.plots import (
     GROUPS,
     SUMMARY_METRICS,
     SWEEPS,
     StudyFigure,
     draw_curves,
+    draw_distance,
     draw_groups,
+    draw_plane,
     draw_summary,
     draw_sweep,
 )
 from reliablenet.bench.profiles import Profile
 from reliablenet.bench.results import (
     CURVES,
+    NoRunsError,
     finished_curves,
     finished_runs,
-    no_runs,
+    geometry_run,
     stack_curves,
 )
-from reliablenet.bench.store import GRID, Store
+from reliablenet.bench.store import GRID, Curves, Record, Store
 from reliablenet.datasets import DATASETS
+from reliablenet.errors import InvalidDataError
 
 PLACES = {"shifts": "shift", "groups": "group", "sweeps": "level"}  # of a record: of a frame
 
@@ -116,7 +119,7 @@ def risk_coverage(
             tables.append(pd.DataFrame(columns))
     table = pd.concat(tables, ignore_index=True)
     if not table["seeds"].any():
-        raise no_runs(store, profile, plans)
+        raise NoRunsError(store, profile, plans)
     return StudyFigure(table, partial(draw_curves, profile))
 
 
@@ -170,6 +173,62 @@ def by_severity(
     return StudyFigure(table, partial(draw_sweep, profile.plans[plan]))
 
 
+def confidence_by_distance(store: Store, profile: Profile) -> StudyFigure:
+    """Show the confidence of ERM and ReliableNet on Synthetic Band by distance to the boundary.
+
+    The distance is |w·x| on the 3,000 certification rows; within the band labels are coin tosses.
+
+    Parameters
+    ----------
+    store : Store
+    profile : Profile
+
+    Returns
+    -------
+    StudyFigure
+        Its frame has one row for each method and bin: the bin's middle as ``distance``, its
+        ``rows``, mean and sd of ``confidence`` over them, their ``accuracy``, and ``threshold``,
+        the eps* of the warmed-up network.
+    """
+    record, _ = _read_geometry(store, profile)
+    return StudyFigure(pd.DataFrame(record["distance"]), draw_distance)
+
+
+def geometry(store: Store, profile: Profile) -> StudyFigure:
+    """Show the confident errors of ERM and ReliableNet on Synthetic Band in the plane.
+
+    Both act at the same threshold: eps*, which the warmed-up network sets on the selection fold.
+
+    Parameters
+    ----------
+    store : Store
+    profile : Profile
+
+    Returns
+    -------
+    StudyFigure
+        Its frame has one row for each method: on the 3,000 certification rows those ``accepted``,
+        the confident ``errors`` among them, how many of these lie ``in_band``, ``coverage``, ``jcw``.
+    """
+    record, backgrounds = _read_geometry(store, profile)
+    plane = record["plane"]
+    draw = partial(draw_plane, plane=plane, backgrounds=backgrounds, alpha=record["alpha"])
+    return StudyFigure(pd.DataFrame(plane["rows"]), draw)
+
+
+def _read_geometry(store: Store, profile: Profile) -> tuple[Record, Curves]:
+    run = geometry_run(profile)
+    if run is None:
+        raise InvalidDataError(
+            f"The profile {profile.name!r} has no plan of Synthetic Band, which this figure is about. "
+            "Choose another profile."
+        )
+    record = run.find(store)
+    if record is None:
+        raise NoRunsError(store, profile, [run.plan_name], GEOMETRY)
+    return record, store.curves(run.plan_name, GEOMETRY, run.seed, record["hash"])
+
+
 def _table(
     store: Store,
     profile: Profile,
@@ -211,7 +270,7 @@ def _table(
                 rows.append(row | {"missing": "; ".join(filter(None, notes))})
     table = pd.DataFrame(rows)
     if not table["seeds"].any():
-        raise no_runs(store, profile, plans)
+        raise NoRunsError(store, profile, plans)
     return table
 
 

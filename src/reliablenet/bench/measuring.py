@@ -6,7 +6,6 @@ threshold, whose certificate is valid for a choice on the fold itself.
 
 from __future__ import annotations
 
-import math
 import platform
 import time
 import warnings
@@ -20,6 +19,7 @@ import sklearn
 import torch
 from numpy.typing import NDArray
 
+from reliablenet._json import strict
 from reliablenet._version import __version__
 from reliablenet.bench.fitting import Fitted, fit_on
 from reliablenet.bench.methods import Method, Point, Training
@@ -91,19 +91,6 @@ def describe_run(settings: dict[str, Any]) -> Record:
             "python": platform.python_version(),
         },
     }
-
-
-def plain(value: Any) -> Any:
-    """Return a value as strict JSON can hold it; NaN becomes null, infinities become text."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(value)
-    return value
 
 
 class _Remembering:
@@ -195,7 +182,7 @@ def _measure_rules(
             name = rule.method.name
             rows = _score(rule.model, fold)
             accepted = rows.score >= rule.threshold
-            values = plain(evaluate(rows, accepted=accepted, alpha=plan.alpha).to_dict())
+            values = strict(evaluate(rows, accepted=accepted, alpha=plan.alpha).to_dict())
             if key is None:
                 measured[name][part] = values
             else:
@@ -203,7 +190,7 @@ def _measure_rules(
             if part == "certification" or (part == "shifts" and key == first_shift):
                 curves[name].append(_curve(rows))
     shared = {
-        "info": plain(dict(dataset.info)),
+        "info": strict(dict(dataset.info)),
         "rows": {name: len(part) for name, part in vars(dataset.folds).items()},
     }
     empty: dict[str, Any] = {"shifts": {}, "groups": {}, "sweeps": {}}
@@ -212,7 +199,7 @@ def _measure_rules(
             describe_run(rule.method.settings(plan, seed, rho))
             | shared
             | {
-                "threshold": plain(rule.threshold),
+                "threshold": strict(rule.threshold),
                 "certificate": rule.certificate.to_dict(),
                 "measured": empty | measured[rule.method.name],
             },

@@ -1,4 +1,4 @@
-"""How the figures of the study are drawn; their numbers come from `figures` and `geometry`."""
+"""How the figures of the study are drawn; their numbers come from `figures`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from reliablenet._drawing import new_figure
 from reliablenet.bench.methods import find_method
 from reliablenet.bench.profiles import Plan, Profile
+from reliablenet.bench.store import Curves
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,6 +50,7 @@ COLOURS = (
 )
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 1)), "-")
 MARKERS = ("o", "s", "^", "v", "P", "X", "D")
+NETWORKS = {"ERM": "#555555", "ReliableNet": "#d55e00"}  # of Synthetic Band
 HATCHES = ("", "///", "...", "xxx", "|||", "---", "")
 
 
@@ -270,4 +273,83 @@ def draw_sweep(plan: Plan, table: pd.DataFrame) -> Figure:
     panels[0, 1].set(ylabel="coverage", ylim=(-0.02, 1.03))
     figure.suptitle(_title(plan, table), fontsize=11)
     _add_legend(figure)
+    return figure
+
+
+def draw_distance(table: pd.DataFrame) -> Figure:
+    """Draw the confidence of both networks by distance from the boundary."""
+    figure, panels = new_panels(1, 1, (6.4, 4.2))
+    axes = panels[0, 0]
+    first = table.iloc[0]
+    edge = f"edge of the band, gamma = {first['gamma']:g}"
+    axes.axvline(first["gamma"], color="0.2", linewidth=1, linestyle="--", label=edge)
+    for (name, part), style in zip(
+        table.groupby("method", sort=False), (("--", "s"), ("-", "o")), strict=True
+    ):
+        colour = NETWORKS[str(name)]
+        low = part["confidence"] - part["confidence_sd"]
+        high = (part["confidence"] + part["confidence_sd"]).clip(upper=1)
+        axes.fill_between(part["distance"], low, high, color=colour, alpha=0.15, linewidth=0)
+        axes.plot(
+            part["distance"],
+            part["confidence"],
+            linestyle=style[0],
+            marker=style[1],
+            markersize=4,
+            color=colour,
+            label=name,
+        )
+    level = f"eps* = {first['threshold']:.2f}"
+    axes.axhline(first["threshold"], color="0.2", linewidth=1, linestyle=":", label=level)
+    axes.set(xlim=(0, None), ylim=(0.45, 1.01))
+    axes.set_xlabel("distance to the true boundary, |w·x|", fontsize=10)
+    axes.set_ylabel("confidence: mean and sd of rows", fontsize=10)
+    axes.set_title(f"Confidence by distance, Synthetic Band, seed {first['seed']}", fontsize=10)
+    figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+    return figure
+
+
+def draw_plane(
+    table: pd.DataFrame, plane: dict[str, Any], backgrounds: Curves, alpha: float
+) -> Figure:
+    """Draw the confident errors of both networks on their confidence in the plane."""
+    reach, direction = plane["reach"], np.array(plane["direction"])
+    first = table.iloc[0]
+    gamma, threshold = first["gamma"], first["threshold"]
+    figure, panels = new_panels(1, 2, (10.5, 5.4), sharey=True)
+    rows = table.to_dict("records")
+    for axes, row, background in zip(panels.flat, rows, backgrounds, strict=True):
+        name = str(row["method"])
+        image = axes.imshow(
+            background,
+            origin="lower",
+            extent=(-reach, reach, -reach, reach),
+            vmin=0.5,
+            vmax=1.0,
+            cmap="viridis",
+            interpolation="bilinear",
+        )
+        for side in (-gamma, gamma):
+            ends = side * direction, side * direction + (-direction[1], direction[0])
+            axes.axline(*ends, color="0.3", linewidth=2.5)  # for the white to show on yellow
+            axes.axline(*ends, color="white", linestyle="--")
+        errors = np.array(plane["errors"][name], dtype=float).reshape(-1, 2)
+        axes.plot(*errors.T, "x", color="#d55e00", markersize=6, markeredgewidth=1.5)
+        axes.set_xlim(-reach, reach)
+        axes.set_ylim(-reach, reach)
+        axes.set_xlabel("$x_1$", fontsize=10)
+        axes.set_title(
+            f"{name}: {row['errors']} confident errors, JCW {row['jcw']:.4f}, "
+            f"coverage {row['coverage']:.2f}",
+            fontsize=10,
+        )
+    panels[0, 0].set_ylabel("$x_2$", fontsize=10)
+    bar = figure.colorbar(image, ax=panels, shrink=0.8)
+    bar.set_label("confidence", fontsize=10)
+    bar.ax.axhline(threshold, color="white", linewidth=2)
+    figure.suptitle(
+        f"Synthetic Band in the plane, {first['rows']:,} rows, seed {first['seed']}; gamma = {gamma:g} "
+        f"(dashed), alpha = {alpha:g}, both at eps* = {threshold:.2f} (line in the scale)",
+        fontsize=11,
+    )
     return figure

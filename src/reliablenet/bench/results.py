@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from reliablenet.bench.methods import find_method, study_methods
-from reliablenet.bench.profiles import Profile
-from reliablenet.bench.store import GRID, Record, Store
+from reliablenet.bench.methods import GEOMETRY, find_method, study_methods
+from reliablenet.bench.profiles import Plan, Profile
+from reliablenet.bench.store import GRID, Record, Store, settings_hash
 from reliablenet.errors import InvalidDataError
 
 # Column of the frame: where its value lies in a record.
@@ -29,6 +30,33 @@ MEASURES = {
     "ece": ("certification", "ece"),
 }
 CURVES = ("certification", "shift")  # the folds that curves are stored of, in this order
+
+
+class NoRunsError(InvalidDataError):
+    """A store has no finished run of what was asked for.
+
+    Attributes
+    ----------
+    fact : str
+        The first sentence of the message.
+    store : Store
+    profile : Profile
+    plans : tuple of str
+        Those asked for, empty for all of the profile.
+    method : str
+        That asked for, empty for all.
+    """
+
+    def __init__(
+        self, store: Store, profile: Profile, plans: Sequence[str] = (), method: str = ""
+    ) -> None:
+        self.store, self.profile = store, profile
+        self.plans, self.method = tuple(plans), method
+        where = f" for {', '.join(plans)}" if plans else ""
+        self.fact = f"No run of the profile {profile.name!r}{where} lies in {store.folder}."
+        super().__init__(
+            f"{self.fact} Make it first: `run_jobs(pending_jobs(profile, store), store)`."
+        )
 
 
 def find_run(store: Store, profile: Profile, plan: str, method: str, seed: int) -> Record | None:
@@ -52,6 +80,36 @@ def finished_runs(store: Store, profile: Profile, plan: str, method: str) -> dic
     """
     found = {seed: find_run(store, profile, plan, method, seed) for seed in profile.seeds}
     return {seed: record for seed, record in found.items() if record is not None}
+
+
+@dataclass(frozen=True)
+class GeometryRun:
+    """The run that the figures of Synthetic Band show: one plan, one seed, and no method."""
+
+    plan_name: str
+    plan: Plan
+    seed: int
+    rho: float
+
+    def __str__(self) -> str:
+        return f"{self.plan_name} {GEOMETRY} {self.seed}"
+
+    def settings(self) -> dict[str, Any]:
+        """Return all that decides the outcome, as JSON can hold it."""
+        return {"method": GEOMETRY, "seed": self.seed, "rho": self.rho} | self.plan.settings()
+
+    def find(self, store: Store) -> Record | None:
+        """Return the record of the finished run, if there is one."""
+        wanted = settings_hash(self.settings())
+        return store.read_finished(self.plan_name, GEOMETRY, self.seed, wanted)
+
+
+def geometry_run(profile: Profile) -> GeometryRun | None:
+    """Return that run of a profile: its first seed on its first plan of Synthetic Band, if it has one."""
+    for name, plan in profile.plans.items():
+        if plan.dataset == "synthetic_band":
+            return GeometryRun(name, plan, profile.seeds[0], profile.rho)
+    return None
 
 
 def finished_curves(
@@ -111,7 +169,7 @@ def results_frame(store: Store, profile: Profile) -> pd.DataFrame:
                 kind = {"point": method.point.value, "classifier": method.classifier}
                 rows.append(names | kind | _row(record))
     if not rows:
-        raise no_runs(store, profile)
+        raise NoRunsError(store, profile)
     return pd.DataFrame(rows)
 
 
@@ -143,18 +201,3 @@ def certified_throughput(record: Record) -> float:
     """Return the share of rows that a run acts on rightly, 0 if it has no certificate."""
     throughput: float = record["measured"]["certification"]["throughput"]
     return throughput if record["certificate"]["certified"] else 0.0
-
-
-def no_runs(
-    store: Store, profile: Profile, plans: Sequence[str] = (), method: str = ""
-) -> InvalidDataError:
-    """Return the error that says there are no results of some plans, or of all, and how to get them."""
-    where = f" for {', '.join(plans)}" if plans else ""
-    command = f"reliablenet bench run --profile {profile.name} --results {store.folder.parent}"
-    if plans:
-        command += f" --datasets {','.join(plans)}"
-    if method:
-        command += f" --methods {method}"
-    return InvalidDataError(
-        f"No run of the profile {profile.name!r}{where} lies in {store.folder}. Run: {command}"
-    )

@@ -18,8 +18,8 @@ from reliablenet.bench.methods import Point, study_methods
 from reliablenet.bench.profiles import Profile
 from reliablenet.bench.results import (
     MEASURES,
+    NoRunsError,
     finished_curves,
-    no_runs,
     results_frame,
     stack_curves,
 )
@@ -40,6 +40,7 @@ TITLES = {
 }
 DIGITS = {"jcw": 4, "aurc": 4, "aurc_shift": 4, "jcw_shift": 4, "budget_spent": 2}
 REFERENCE = "reliablenet_last+certified"
+EQUAL_COVERAGES = (0.5, 0.75)  # of those at which curves are stored
 
 
 @dataclass(frozen=True)
@@ -163,20 +164,19 @@ def _mean_sd(mean: float, sd: float, name: str) -> str:
     return f"{mean:.{digits}f}" if np.isnan(sd) else f"{mean:.{digits}f} ± {sd:.{digits}f}"
 
 
-def agreement(store: Store, profile: Profile, method: str = "reliablenet_last@eps") -> Table:
-    """Return how far our means lie from the paper's, in its standard deviations over seeds.
+def agreement(store: Store, profile: Profile) -> Table:
+    """Return how far our means of the paper's own method lie from its, in its standard deviations over seeds.
 
     Parameters
     ----------
     store : Store
     profile : Profile
-    method : str
-        By default the paper's own: the last iterate at eps*.
 
     Returns
     -------
     Table
     """
+    method = "reliablenet_last@eps"
     runs = results_frame(store, profile)
     published = paper_values()
     rows = []
@@ -273,9 +273,7 @@ def ranking(store: Store, profile: Profile, reference: str = REFERENCE) -> Table
     return Table(f"Certified throughput, profile {profile.name}", cells, numbers)
 
 
-def matched_coverage(
-    store: Store, profile: Profile, coverages: Sequence[float] = (0.5, 0.75)
-) -> Table:
+def matched_coverage(store: Store, profile: Profile) -> Table:
     """Return JCW under the first shift where every method accepts the same share of rows.
 
     A rule that defers more makes fewer mistakes; at one coverage only the ranking of rows counts.
@@ -284,8 +282,6 @@ def matched_coverage(
     ----------
     store : Store
     profile : Profile
-    coverages : sequence of float
-        Shares of the shifted rows, among those at which curves are stored.
 
     Returns
     -------
@@ -300,7 +296,7 @@ def matched_coverage(
                 continue
             row: dict[str, Any] = {"dataset": plan, "method": method, "seeds": len(risk)}
             cell = {"dataset": plan, "method": method}
-            for coverage in coverages:
+            for coverage in EQUAL_COVERAGES:
                 jcw = coverage * risk[:, int(np.abs(GRID - coverage).argmin())]
                 sd = float(jcw.std(ddof=1)) if len(jcw) > 1 else np.nan
                 row[f"jcw_{coverage:g}"], row[f"jcw_{coverage:g}_sd"] = float(jcw.mean()), sd
@@ -308,7 +304,7 @@ def matched_coverage(
             rows.append(row)
             cells.append(cell)
     if not rows:
-        raise no_runs(store, profile)
+        raise NoRunsError(store, profile)
     caption = f"JCW under shift at equal coverage, profile {profile.name}: mean ± sd over seeds"
     return Table(caption, pd.DataFrame(cells), pd.DataFrame(rows))
 

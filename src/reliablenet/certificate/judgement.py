@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import bdtr
 
 from reliablenet._checks import is_real, parameter_error
@@ -178,8 +179,22 @@ def check_threshold_value(threshold: Any, owner: str) -> float:
 def first_excess_error(rows: ScoredRows, most: int) -> float:
     """Return the score of the best-scored error that can no longer be afforded."""
     scores = np.compress(rows.wrong, rows.score)  # a third of the time of indexing by booleans
+    return first_excess(scores, most, rows.lowest)
+
+
+def first_excess(scores: NDArray[np.float64], most: int, lowest: float) -> float:
+    """Return the highest of the scores of errors that can no longer be afforded, or ``lowest``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reliablenet.certificate.judgement import first_excess
+    >>> scores = np.array([0.7, 0.9, 0.8])
+    >>> first_excess(scores, 1, 0.0), first_excess(scores, 3, 0.0)
+    (0.8, 0.0)
+    """
     if len(scores) <= most:
-        return rows.lowest
+        return lowest
     place = len(scores) - 1 - most
     return float(np.partition(scores, place)[place])
 

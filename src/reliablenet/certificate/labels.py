@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reliablenet._checks import as_array
+from reliablenet._listing import listed
 from reliablenet._warn import warn_user
 from reliablenet.errors import InvalidDataError, LabelWarning
 
@@ -51,8 +52,8 @@ def class_indices(
         strangers = list(dict.fromkeys(labels[unknown].tolist()))
         raise InvalidDataError(
             f"`{name}` of {owner} holds labels that are not among the {len(names)} known classes: "
-            f"{_listed(strangers)}. Known: {_listed(names.tolist())}. Give the names of the classes, in "
-            "the order of the columns, with `classes=`."
+            f"{listed(strangers)}. Known: {listed(names.tolist())}. Give the names of the classes, in the "
+            "order of the columns, with `classes=`."
         )
     return index
 
@@ -93,11 +94,11 @@ class LabelsSeen:
         if self.unknown == self.n:
             raise InvalidDataError(
                 f"None of the labels in `{name}` of {owner} is among the {len(known)} known classes: "
-                f"got {_listed(strangers)}; known are {_listed(known)}."
+                f"got {listed(strangers)}; known are {listed(known)}."
             )
         warn_user(
             f"{self.unknown} of {self.n} rows have a label that the model does not know "
-            f"({_listed(strangers)}): whatever it predicts for them is counted as wrong.",
+            f"({listed(strangers)}): whatever it predicts for them is counted as wrong.",
             LabelWarning,
         )
 
@@ -200,12 +201,6 @@ def _distinct(classes: Any, owner: str) -> NDArray[Any]:
             f"`classes` of {owner} must be distinct labels; got {names.tolist()}."
         )
     return names
-
-
-def _listed(values: list[Any], most: int = 10) -> str:
-    """Write labels, and how many more there are."""
-    shown = f"[{', '.join(map(repr, values[:most]))}]"
-    return shown if len(values) <= most else f"{shown} and {len(values) - most} more"
 
 
 def find_places(labels: NDArray[Any], names: NDArray[Any]) -> NDArray[np.intp]:

@@ -124,6 +124,23 @@ class Rule:
         named = (name for table in self.tables for name in table.key)
         return tuple(dict.fromkeys(name for name in named if name not in (ALL, "predicted")))
 
+    def values_of(self, column: str) -> list[Label]:
+        """Return the values of a column that the rule knows: its own, then texts of those it is crossed in.
+
+        Examples
+        --------
+        >>> from reliablenet.certificate.rule import Rule, Thresholds
+        >>> Rule((Thresholds(("ward", "sex"), {"A, f": 0.9, "A, m": 0.8}),)).values_of("sex")
+        ['f', 'm']
+        """
+        found: dict[Label, None] = {}
+        for table in sorted(self.tables, key=lambda table: len(table.key)):
+            if column in table.key:
+                parts = (parted(label, table.key) for label in table.values)
+                place = table.key.index(column)
+                found |= {part[place]: None for part in parts if len(part) == len(table.key)}
+        return list(found)
+
     def accept(
         self, proba: Any = None, by: Any = None, score: Any = None, predicted: Any = None
     ) -> NDArray[np.bool_]:
@@ -287,16 +304,6 @@ def merge_tables(tables: Sequence[Thresholds]) -> tuple[Thresholds, ...]:
     return tuple(Thresholds(key, values) for key, values in merged.items())
 
 
-def limited_by(kind: str, predicted: Any, budgets: Sequence[Any]) -> Any:
-    """Return the class whose budget a wrong prediction would spend; None if there is none.
-
-    Where budgets are by true class, there are two classes or only one of them has a budget.
-    """
-    if kind == "by_predicted":
-        return predicted if predicted in budgets else None
-    return next((label for label in budgets if label != predicted), None)
-
-
 def key_name(key: tuple[str, ...], label: Any) -> str:
     """Return what a reader calls a value of a key, such as ``race=A``."""
     return str(label) if key == (ALL,) else f"{', '.join(key)}={label}"
@@ -376,6 +383,11 @@ def crossed(columns: Mapping[str, NDArray[Any]], names: tuple[str, ...]) -> NDAr
     found = texts[np.searchsorted(place, whole)]
     found[absent] = None
     return found
+
+
+def parted(label: Label, names: tuple[str, ...]) -> Sequence[Label]:
+    """Return the value of each column that makes a group; more of them where one holds a comma itself."""
+    return (label,) if len(names) == 1 else str(label).split(", ")
 
 
 def factorize(values: NDArray[Any]) -> tuple[NDArray[np.intp], list[Any]]:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from reliablenet.certificate.planning import largest_certifiable_errors
 from reliablenet.certificate.promise import Promise
 from reliablenet.certificate.record import Certificate, Population
-from reliablenet.certificate.rule import ALL, Rule, limited_by
+from reliablenet.certificate.rule import ALL, Rule
+from reliablenet.certificate.tally import limited_by
 from reliablenet.errors import InvalidDataError
 
 if TYPE_CHECKING:

@@ -126,11 +126,10 @@ class Search:
         self.stage: Stage = "as it stands" if self.fixed else "mistakes"
         self.steady_level = self.among_level = rho  # where the rule is fixed, all must pass
         self.count = Count(unit=unit)
-        self.own, self.joint = plan.tallies()
+        self.own, joint = plan.tallies()
+        self._set_joint(joint)
         # with the second look; on a learned path the rule must be known first
         self.counted = not plan.path.scales
-        self.among = next((t for t in self.joint if t.promise.kind == "among_accepted"), None)
-        self.steady = [tally for tally in self.joint if tally is not self.among]
         self._above = np.zeros(len(plan.places) + 1, np.int64)  # rows at or above each place
         self._wrong_above = np.zeros(len(plan.places) + 1, np.int64)
         self._scores: list[tuple[Floats, NDArray[np.bool_]]] = []
@@ -145,13 +144,17 @@ class Search:
         empty = copy(self)
         empty.count = Count(unit=self.count.unit)
         empty.own = [tally.blank() for tally in self.own]
-        empty.joint = [tally.blank() for tally in self.joint]
-        empty.among = next((t for t in empty.joint if t.promise.kind == "among_accepted"), None)
-        empty.steady = [tally for tally in empty.joint if tally is not empty.among]
+        empty._set_joint([tally.blank() for tally in self.joint])
         empty._above, empty._wrong_above = self._above * 0, self._wrong_above * 0
         empty._scores = []
         empty.own_next = [np.full(len(excess), math.inf) for excess in self.own_excess]
         return empty
+
+    def _set_joint(self, tallies: list[Tally]) -> None:
+        """Keep the tallies of the path: one may not be monotone, the others are steady."""
+        self.joint = tallies
+        self.among = next((t for t in tallies if t.promise.kind == "among_accepted"), None)
+        self.steady = [tally for tally in tallies if tally is not self.among]
 
     def add(self, rows: ScoredRows) -> None:
         """Take in rows: what is looked at depends on how far the search is."""
@@ -223,9 +226,7 @@ class Search:
 
     def _decide(self) -> None:
         """Find from which places on the rules accept: above the last mistake that is not affordable."""
-        shares = len(self.own) + bool(
-            self.joint
-        )  # of rho, one for each promise and one for the path
+        shares = len(self.own) + bool(self.joint)  # of rho: one a promise, one for the path
         self.levels = [share_level(tally, self.rho / shares) for tally in self.own]
         self.own_excess = [
             np.array(

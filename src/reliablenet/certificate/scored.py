@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reliablenet._checks import as_array, check_finite, is_real
+from reliablenet._checks import as_array, check_finite, is_flag
 from reliablenet.certificate.labels import (
     LabelsSeen,
     check_spelling,
@@ -258,7 +258,7 @@ def check_correct(correct: Any, owner: str) -> NDArray[np.bool_]:
     if values.dtype.kind in "biuf":
         plain = (values == 0) | (values == 1)
     else:  # gaps of a nullable column, or texts
-        plain = np.array([is_verdict(value) for value in values.tolist()])
+        plain = np.array([is_flag(value) for value in values.tolist()])
     if not plain.all():
         row = int(plain.argmin())
         raise InvalidDataError(
@@ -267,11 +267,6 @@ def check_correct(correct: Any, owner: str) -> NDArray[np.bool_]:
             "right."
         )
     return values.astype(np.bool_)
-
-
-def is_verdict(value: Any) -> bool:
-    """Tell whether a value says that an answer is right or wrong."""
-    return isinstance(value, bool | np.bool_) or (is_real(value) and value in (0, 1))
 
 
 def proba_rows(

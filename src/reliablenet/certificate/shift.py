@@ -21,7 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from reliablenet._checks import as_array, check_fraction, check_seed, is_real, parameter_error
+from reliablenet._checks import (
+    as_array,
+    check_fraction,
+    check_probability,
+    check_seed,
+    is_real,
+    parameter_error,
+)
 from reliablenet.certificate.bounds import coin_divergence
 from reliablenet.certificate.fingerprint import mix
 from reliablenet.errors import InvalidDataError
@@ -68,7 +75,10 @@ def bound_under_shift(bound: float, size: float, distance: Distance = "total var
     0.045
     """
     owner = "bound_under_shift"
-    u, move = _check_bound(bound, owner), _check_size(size, distance, owner)
+    u, move = (
+        check_probability("bound", bound, owner, zero=True),
+        _check_size(size, distance, owner),
+    )
     if distance == "total variation":
         return min(1.0, u + move)
     if distance == "chi-square":
@@ -105,7 +115,10 @@ def shift_to_reach(bound: float, alpha: float, distance: Distance = "total varia
     (0.02, 1.6667)
     """
     owner = "shift_to_reach"
-    u, limit = _check_bound(bound, owner), check_fraction("alpha", alpha, owner)
+    u, limit = (
+        check_probability("bound", bound, owner, zero=True),
+        check_fraction("alpha", alpha, owner),
+    )
     _check_distance(distance, owner)
     if u > limit:
         raise parameter_error(
@@ -286,12 +299,6 @@ def keep_by_weight(weights: Any, most: float, random_state: int = 0) -> NDArray[
     drawn = mix(np.arange(len(values), dtype=np.uint64) ^ seed) >> np.uint64(11)
     kept: NDArray[np.bool_] = drawn * 2.0**-53 < values / most
     return kept
-
-
-def _check_bound(bound: Any, owner: str) -> float:
-    if not is_real(bound) or not 0.0 <= bound <= 1.0:
-        raise parameter_error("bound", owner, "lie in [0, 1]", bound)
-    return float(bound)
 
 
 def _check_distance(distance: Any, owner: str) -> None:

@@ -17,7 +17,7 @@ from reliablenet._checks import check_fraction
 from reliablenet.certificate.judgement import (
     Count,
     check_threshold_value,
-    first_excess_error,
+    first_excess,
     midway,
 )
 from reliablenet.certificate.merging import count_all, in_one
@@ -171,8 +171,7 @@ class ThresholdCounts:
             count.warn_of_labels()
             if most < 0:
                 return False
-            every = ScoredRows(wrong, np.ones(len(wrong), bool), self._lowest)
-            excess = first_excess_error(every, most)
+            excess = first_excess(wrong, most, self._lowest)
             if excess == self._lowest:
                 count.errors, count.accepted, self._found = len(wrong), count.n, self._lowest
                 return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reliablenet.certificate.cost import ROUNDED, largest_certifiable_cost
+from reliablenet.certificate.judgement import first_excess
 from reliablenet.certificate.labels import find_places
 from reliablenet.certificate.planning import largest_certifiable_errors
 from reliablenet.certificate.promise import Promise, plain_label
-from reliablenet.certificate.rule import ALL, Thresholds, crossed, factorize, limited_by
+from reliablenet.certificate.rule import ALL, Thresholds, crossed, factorize
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
@@ -286,10 +287,7 @@ class Tally:
             most = largest_certifiable_errors(n, alpha, level)
             if most < 0:
                 return math.inf
-            if len(place) <= most:
-                return -math.inf
-            rank = len(place) - 1 - most
-            return float(np.partition(place, rank)[rank])
+            return first_excess(place, most, -math.inf)
         affordable = largest_certifiable_cost(n, alpha, level)
         if affordable < 0.0:
             return math.inf
@@ -324,6 +322,16 @@ class Tally:
             self.sizes = np.concatenate([self.sizes, more + seen])
             self.accepted = np.concatenate([self.accepted, more])
             self.errors = np.concatenate([self.errors, more])
+
+
+def limited_by(kind: str, predicted: Any, budgets: Sequence[Any]) -> Any:
+    """Return the class, of those with a budget, in which a wrong prediction is a mistake; None if none.
+
+    Where budgets are by true class, there are two classes or only one of them has a budget.
+    """
+    if kind == "by_predicted":
+        return predicted if predicted in budgets else None
+    return next((label for label in budgets if label != predicted), None)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -109,12 +111,13 @@ def table(
     if style not in ("markdown", "csv", "latex"):
         raise typer.BadParameter("--format must be markdown, csv or latex")
     study, store = _open(profile, results)
-    tables = {
-        "in_distribution": in_distribution(store, study, _names(methods)),
-        "ranking": ranking(store, study),
-        "matched_coverage": matched_coverage(store, study),
-        "agreement": agreement(store, study),
-    }
+    with naming_the_command():
+        tables = {
+            "in_distribution": in_distribution(store, study, _names(methods)),
+            "ranking": ranking(store, study),
+            "matched_coverage": matched_coverage(store, study),
+            "agreement": agreement(store, study),
+        }
     for made in tables.values():
         typer.echo(getattr(made, style)())
     if out is not None:
@@ -151,7 +154,8 @@ def figure(
     drawn = 0
     for one in FIGURES if name == "all" else (name,):
         try:
-            made = FIGURES[one](store, study, chosen)
+            with naming_the_command():
+                made = FIGURES[one](store, study, chosen)
         except (InvalidDataError, InvalidParameterError) as error:  # no such plan, or not run yet
             if name != "all":
                 raise
@@ -181,6 +185,24 @@ def pack(
         typer.echo(f"{store.pack_path(plan)}: {runs} runs")
     if not packed:
         typer.echo(f"Nothing to pack: no finished run lies in {store.folder}.")
+
+
+@contextmanager
+def naming_the_command() -> Iterator[None]:
+    """Let the error that no run is there name the command that makes it."""
+    from reliablenet.bench.results import NoRunsError
+    from reliablenet.errors import InvalidDataError
+
+    try:
+        yield
+    except NoRunsError as error:
+        results = error.store.folder.parent
+        command = f"reliablenet bench run --profile {error.profile.name} --results {results}"
+        if error.plans:
+            command += f" --datasets {','.join(error.plans)}"
+        if error.method:
+            command += f" --methods {error.method}"
+        raise InvalidDataError(f"{error.fact} Run: {command}") from None
 
 
 def _open(profile: str, results: Path) -> tuple[Profile, Store]:

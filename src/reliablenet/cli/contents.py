@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from reliablenet._listing import listed
 from reliablenet.certificate.promise_wording import promise_text
 from reliablenet.certificate.shift_wording import survival
 from reliablenet.cli.printing import (
@@ -92,7 +93,7 @@ def lines_of(model: Any, contents: dict[str, Any]) -> dict[str, str]:
         features = contents["features"]
         for kind in ("numbers", "categories", "dates", "texts"):
             if features[kind]:
-                lines[kind] = f"{len(features[kind])}: {_listed(features[kind])}"
+                lines[kind] = f"{len(features[kind])}: {listed(features[kind], SHOWN, str)}"
         for name, reason in features["left_out"].items():
             lines[f"without {name}"] = reason
     lines["profile"] = "none, so new rows cannot be checked against the training rows"
@@ -101,7 +102,7 @@ def lines_of(model: Any, contents: dict[str, Any]) -> dict[str, str]:
     if contents["classes"] is None:
         lines["predicts"] = f"a number, right within {contents['tolerance']}"
     else:
-        lines["classes"] = f"{len(model.classes_)}: {_listed(model.classes_)}"
+        lines["classes"] = f"{len(model.classes_)}: {listed(model.classes_, SHOWN, str)}"
     lines["counted"] = "groups, one row of each" if model.grouped_ else "rows"
     if made is not None:
         lines["rows"] = f"fingerprint {made.rows or 'not known'}, used for {made.uses} certificate"
@@ -113,8 +114,3 @@ def lines_of(model: Any, contents: dict[str, Any]) -> dict[str, str]:
     lines["made with"] = ", ".join(f"{name} {v}" for name, v in contents["versions"].items())
     lines["sha256"] = contents["sha256"]["file"]
     return lines
-
-
-def _listed(names: Any) -> str:
-    shown = ", ".join(str(name) for name in names[:SHOWN])
-    return shown if len(names) <= SHOWN else f"{shown}, ..."

@@ -13,11 +13,11 @@ import pandas as pd
 
 from reliablenet._dask import map_cluster
 from reliablenet._files import open_atomically
+from reliablenet._listing import listed
 from reliablenet.cli.cluster import check_visible, naming
 from reliablenet.cli.rows import EXPLAINED, decide_batches
 from reliablenet.errors import InvalidDataError
 from reliablenet.methods.dask_frames import no_decisions
-from reliablenet.tables.columns import listed
 from reliablenet.tables.files import BATCH_ROWS, TableFile
 from reliablenet.tables.folder import has_rows, parquet_files
 from reliablenet.tables.oddities import OddCounts

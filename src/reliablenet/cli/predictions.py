@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from reliablenet._checks import check_finite
+from reliablenet._listing import listed
 from reliablenet.certificate.labels import LabelsSeen, find_places, refuse_other_spelling
 from reliablenet.certificate.rule_search import accepted_by
 from reliablenet.certificate.scored import ScoredRows, check_proba, proba_rows
@@ -21,7 +22,7 @@ from reliablenet.certificate.wording import threshold_text
 from reliablenet.errors import InvalidDataError
 from reliablenet.metrics.breakdowns import Breakdown, count_cells
 from reliablenet.metrics.cells import MOST_COLUMNS, Cut, learn_cuts
-from reliablenet.tables.columns import listed, spell_columns
+from reliablenet.tables.columns import spell_columns
 from reliablenet.tables.files import BATCH_ROWS, TableFile, column_names, read_batches
 from reliablenet.tables.target import (
     group_names,

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from reliablenet._json import strict
+
 if TYPE_CHECKING:
     from reliablenet.certificate import Certificate, RuleCertificate
     from reliablenet.methods import Comparison
@@ -31,14 +33,20 @@ def certificate_lines(
         lines["needed"] = promise_wording.remedy(certificate, share)
     elif isinstance(certificate, RuleCertificate):
         for name, threshold in certificate.rule.thresholds.items():
-            often = {math.inf: "never", 0.0: "always", -math.inf: "always"}.get(threshold)
-            shown = often or f"at confidence {wording.threshold_text(threshold)} or more"
-            lines["acts" if name == "all" else f"acts, {name}"] = shown
-    elif math.isfinite(certificate.threshold):
-        own = f"confidence {wording.threshold_text(certificate.threshold)} or more"
-        lines["acts at"] = acts_at or own
+            lines["acts" if name == "all" else f"acts, {name}"] = _when(threshold)
+    else:
+        lines["acts"] = f"at {acts_at}" if acts_at else _when(certificate.threshold)
     notes = promise_wording.notes(certificate)
     return lines | {f"note {i + 1}" if len(notes) > 1 else "note": t for i, t in enumerate(notes)}
+
+
+def _when(threshold: float) -> str:
+    """Say when a rule acts; 0 is not always, as not every score is a probability."""
+    if math.isinf(threshold):
+        return "never" if threshold > 0 else "always"
+    from reliablenet.certificate.wording import threshold_text
+
+    return f"at confidence {threshold_text(threshold)} or more"
 
 
 def bearing_lines(breakdown: Breakdown | None) -> dict[str, str]:
@@ -54,7 +62,7 @@ def bearing_lines(breakdown: Breakdown | None) -> dict[str, str]:
 def bearing_values(breakdown: Breakdown) -> list[dict[str, Any]]:
     """Return every part with its counts, rates and intervals, as JSON can hold it."""
     frame = breakdown.to_frame()
-    return [_plain(dict(row)) for row in frame.to_dict("records")]
+    return [strict(dict(row)) for row in frame.to_dict("records")]
 
 
 def sensitivity_values(certificate: Certificate | RuleCertificate) -> dict[str, Any]:
@@ -74,7 +82,7 @@ def show(sentence: str, lines: Mapping[str, str]) -> None:
 
 def show_json(values: Mapping[str, Any]) -> None:
     """Print strict JSON: a number that JSON lacks is a text."""
-    typer.echo(json.dumps(_plain(values), indent=2, allow_nan=False))
+    typer.echo(json.dumps(strict(values), indent=2, allow_nan=False))
 
 
 def show_comparison(comparison: Comparison) -> None:
@@ -101,15 +109,3 @@ def show_comparison(comparison: Comparison) -> None:
     text = str(comparison.best())
     typer.echo("")
     typer.echo(textwrap.fill(text, 84, initial_indent="   ", subsequent_indent="   ") + "\n")
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(name): _plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if hasattr(value, "tolist"):  # numpy's numbers and arrays
-        return _plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(value)
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

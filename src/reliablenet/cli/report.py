@@ -43,9 +43,11 @@ def report(
         raise DataFileError(f"There is no file or folder {source}.")
     if source.is_dir():
         from reliablenet.bench import load_profile
+        from reliablenet.cli.bench import naming_the_command
 
         profile = load_profile(source.resolve().name)
-        text = benchmark_page(profile.open_store(source.resolve().parent), profile)
+        with naming_the_command():
+            text = benchmark_page(profile.open_store(source.resolve().parent), profile)
     elif source.suffix == ".json":
         from reliablenet.methods import Comparison
 

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from reliablenet._listing import listed
 from reliablenet.certificate import Certificate, Provenance, RuleCertificate
 from reliablenet.certificate.labels import find_places, refuse_other_spelling
 from reliablenet.certificate.merging import Run, in_one
@@ -22,7 +23,7 @@ from reliablenet.cli import options
 from reliablenet.errors import DataFileError, InvalidDataError
 from reliablenet.methods.layers import find_encoder
 from reliablenet.methods.seen import RowWatch, model_hashes
-from reliablenet.tables.columns import check_columns, find_columns, listed
+from reliablenet.tables.columns import check_columns, find_columns
 from reliablenet.tables.files import (
     TableFile,
     column_names,
@@ -134,9 +135,7 @@ def rule_groups(model: Any, frame: pd.DataFrame) -> dict[str, NDArray[Any]]:
     found = {}
     for name in model.promise.columns:
         texts = label_texts(frame[name])
-        known = [
-            label for table in model.rule_.tables if table.key == (name,) for label in table.values
-        ]
+        known = model.rule_.values_of(name)[::-1]  # of two spellings the first holds
         spelled = dict(zip(label_texts(known).tolist() if known else (), known, strict=True))
         found[name] = np.array([spelled.get(text, text) for text in texts], dtype=object)
     return found

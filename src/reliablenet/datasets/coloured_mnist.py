@@ -21,7 +21,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from reliablenet.datasets.colouring import SIDE, Weakening, check_probability, draw_colours, paint
+from reliablenet._checks import check_probability
+from reliablenet.datasets.colouring import SIDE, Weakening, draw_colours, paint
 from reliablenet.datasets.dataset import Dataset, LazyFolds
 from reliablenet.datasets.images import cut_images
 from reliablenet.datasets.sources import SourceFile, fetch
@@ -73,7 +74,7 @@ def load(
     Dataset
         Images of shape (n, 3, 28, 28), float32 in [0, 1]; labels 0 to 9.
     """
-    check_probability("correlation", correlation, "coloured_mnist.load")
+    check_probability("correlation", correlation, "coloured_mnist.load", zero=True)
     pixels, labels = _read(FILES[0], 16).reshape(-1, SIDE, SIDE), _read(FILES[1], 8).astype(np.intp)
     parts = cut_images(labels, images, random_state, "coloured_mnist.load")
     folds = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reliablenet._checks import check_count, check_positive, is_real, parameter_error
+from reliablenet._checks import check_count, check_positive, check_probability, parameter_error
 from reliablenet.datasets.images import chunks
 
 SIDE = 28
@@ -27,12 +27,6 @@ COLOURS = np.array(  # neighbours are 30 degrees apart, seen from black
     np.float32,
 )
 CHUNK = 1000  # images painted at a time, so that the work stays in the processor's cache
-
-
-def check_probability(name: str, value: float, owner: str) -> None:
-    """Raise unless a value lies in [0, 1]."""
-    if not is_real(value) or not 0.0 <= value <= 1.0:
-        raise parameter_error(name, owner, "lie in [0, 1]", value)
 
 
 @dataclass(frozen=True)
@@ -63,7 +57,7 @@ class Weakening:
                 "downsampling", "Weakening", f"be a divisor of {SIDE}", self.downsampling
             )
         check_positive("noise", self.noise, "Weakening", zero=True)
-        check_probability("occlusion", self.occlusion, "Weakening")
+        check_probability("occlusion", self.occlusion, "Weakening", zero=True)
         check_count("window", self.window, "Weakening", minimum=0)
         if self.window > self.side:
             raise parameter_error(

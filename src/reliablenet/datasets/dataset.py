@@ -11,9 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from reliablenet._checks import check_count, parameter_error
+from reliablenet._listing import listed
 from reliablenet._renamed import renamed_parameter
 from reliablenet.errors import InvalidDataError
-from reliablenet.tables.columns import check_distinct, check_known, listed
+from reliablenet.tables.columns import check_distinct, check_known
 from reliablenet.tables.fold_sizes import FoldSizes
 from reliablenet.tables.folds import Fold, Folds, cut_folds
 

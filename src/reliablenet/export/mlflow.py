@@ -138,9 +138,7 @@ def example_row(model: Any, columns: dict[str, str]) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for name, kind in columns.items():
         column = known.get(name)
-        groups = [
-            label for table in model.rule_.tables if table.key == (name,) for label in table.values
-        ]
+        groups = model.rule_.values_of(name)
         if column is not None and kind == "double":
             row[name] = column.quartiles[1]
         elif column is not None and column.levels:

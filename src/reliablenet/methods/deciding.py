@@ -18,6 +18,7 @@ from reliablenet.certificate import Certificate, Promise, Rule, RuleCertificate
 from reliablenet.certificate.scored import ScoredRows
 from reliablenet.errors import OddInputWarning
 from reliablenet.methods.dask_frames import certify_dask, decide_dask
+from reliablenet.methods.decisions import RowOutputs
 from reliablenet.methods.evidence import Evidence
 from reliablenet.methods.held_out import HeldOut
 from reliablenet.methods.inputs import check_labels
@@ -56,8 +57,8 @@ class DecidingMixin(ABC):
         """What `y` holds."""
 
     @abstractmethod
-    def _outputs(self, X: Any) -> Any:
-        """Return `RowOutputs` of checked rows: for labels their probabilities and scores."""
+    def _outputs(self, X: Any) -> RowOutputs:
+        """Return what is computed of checked rows: for labels their probabilities and scores."""
 
     @abstractmethod
     def _check_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:

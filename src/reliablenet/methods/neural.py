@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from reliablenet._checks import parameter_error
 from reliablenet._warn import warn_user
 from reliablenet.certificate import Promise
+from reliablenet.certificate.scored import ScoredRows
 from reliablenet.errors import ConstraintWarning, InvalidDataError
 from reliablenet.methods.architectures import (
     Architecture,
@@ -213,7 +214,8 @@ class NeuralEstimator(SelectiveEstimator):
         again = self._refits() and not keep_selection
         if again and isinstance(rows, Rows) and isinstance(chosen, Rows):
             # what the selection fold shows of a network that was not trained on it
-            self._selection_rows = self._outputs(selection.X).scored(as_fold(selection).y)
+            shown = self._outputs(selection.X).scored(as_fold(selection).y)
+            self._selection_rows: ScoredRows | None = shown
             self._refit(rows, chosen, seed)
         context.call_on_fit_task_end(estimator=self, **data)
         advice = self.history_.advice()

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 import torch
 from torch import Tensor, nn
 
-from reliablenet._checks import check_fraction, check_positive, is_real, parameter_error
+from reliablenet._checks import check_fraction, check_positive, check_probability, parameter_error
 from reliablenet._renamed import renamed_setting
 from reliablenet.errors import InvalidDataError
 from reliablenet.methods.abstaining import AbstainingClassifier
@@ -139,8 +139,7 @@ class SelectiveNetClassifier(AbstainingClassifier):
         owner = "SelectiveNetClassifier"
         check_fraction("target_coverage", self.target_coverage, owner)
         check_positive("coverage_weight", self.coverage_weight, owner)
-        if not is_real(self.mixing) or not 0.0 < self.mixing <= 1.0:
-            raise parameter_error("mixing", owner, "lie in (0, 1]", self.mixing)
+        check_probability("mixing", self.mixing, owner)
 
     def _objective(self) -> SelectiveLoss:
         return SelectiveLoss(

@@ -13,10 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from reliablenet._checks import check_fraction, is_real, parameter_error
+from reliablenet._checks import check_fraction, check_probability, is_real, parameter_error
 from reliablenet.certificate.anytime import log_sum
 from reliablenet.monitor.e_process import LOG_WHOLE, NODES, Bets, log_beta_mixture, make_bets
-from reliablenet.monitor.outcomes import check_probability
 
 MOST_ERRORS = 4000  # a walk that has not crossed by then is called never
 

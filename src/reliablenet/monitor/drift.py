@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reliablenet._checks import check_fraction, check_seed, parameter_error
+from reliablenet._listing import listed
 from reliablenet.certificate.groups import draw_places
 from reliablenet.tables.source import LEVELS, Source, cell_codes, surprise_levels
 
@@ -84,9 +85,7 @@ class SourceTest:
         of = f"{self.rows:,} new rows compared with {self.reference_rows:,} certification rows"
         if not self.changed:
             return f"No change of the source is seen: {of}, smallest p-value {self.p_value:.2g}."
-        shown, more = self.where[:8], len(self.where) - 8
-        also = f" and {more} more" if more > 0 else ""
-        return f"The source changed, in {', '.join(shown)}{also}: {of}, p-value {self.p_value:.2g}."
+        return f"The source changed, in {listed(self.where, 8, str)}: {of}, p-value {self.p_value:.2g}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON can hold it."""

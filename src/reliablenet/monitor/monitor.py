@@ -9,12 +9,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from reliablenet._checks import as_array, check_fraction, is_real, parameter_error
+from reliablenet._checks import (
+    as_array,
+    check_fraction,
+    check_probability,
+    is_real,
+    parameter_error,
+)
 from reliablenet.certificate import Certificate, RuleCertificate
 from reliablenet.certificate.cost import CostCertificate
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 from reliablenet.monitor import monitor_json
-from reliablenet.monitor.outcomes import Outcomes, check_outcomes, check_probability, flags
+from reliablenet.monitor.outcomes import Outcomes, check_outcomes, flags
 from reliablenet.monitor.population import Population, PopulationKind
 from reliablenet.tables.target import label_texts
 

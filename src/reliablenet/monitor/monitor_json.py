@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from reliablenet._checks import check_count, check_fraction, is_real
+from reliablenet._checks import check_count, check_fraction, check_probability, is_real
 from reliablenet.certificate.anytime import STAKES
 from reliablenet.certificate.sealing import read_values, seal, unseal
 from reliablenet.certificate.wording import exact, percent_up
 from reliablenet.errors import InvalidDataError
 from reliablenet.monitor.e_process import NODES, Capital
-from reliablenet.monitor.outcomes import check_probability
 from reliablenet.monitor.population import Population, PopulationKind
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from reliablenet._checks import as_array, check_finite, is_real, parameter_error
+from reliablenet._checks import as_array, check_finite, is_flag, parameter_error
 from reliablenet.errors import InvalidDataError
 
 Flags = NDArray[np.bool_]
@@ -106,20 +106,6 @@ def flags(name: str, values: Any, n: int | None, owner: str) -> tuple[Flags, Fla
     found = np.zeros(len(array), bool)
     found[~missing] = present.astype(bool)
     return found, missing
-
-
-def is_flag(value: Any) -> bool:
-    """Tell whether a value is yes or no."""
-    return isinstance(value, bool | np.bool_) or (is_real(value) and value in (0, 1))
-
-
-def check_probability(name: str, value: Any, owner: str) -> float:
-    """Return a probability in (0, 1]."""
-    if not is_real(value) or not 0.0 < value <= 1.0:
-        percent = is_real(value) and 1.0 < value <= 100.0
-        hint = f"Did you mean {value / 100:g}?" if percent else ""
-        raise parameter_error(name, owner, "lie in (0, 1]", value, hint)
-    return float(value)
 
 
 def _shares(probability: Any, n: int, audit: float) -> NDArray[np.float64]:

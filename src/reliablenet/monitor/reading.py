@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from reliablenet._checks import is_flag
 from reliablenet.errors import InvalidDataError
 from reliablenet.monitor.monitor import Monitor
-from reliablenet.monitor.outcomes import is_flag
 from reliablenet.tables.files import TableFile, column_names, read_batches
 from reliablenet.tables.target import label_texts
 

@@ -38,16 +38,13 @@ class ReliabilityBins:
     ece: float
 
 
-def reliability_bins(
-    confidence: NDArray[np.float64], right: NDArray[np.bool_], bins: int = ECE_BINS
-) -> ReliabilityBins:
+def reliability_bins(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> ReliabilityBins:
     """Return rows by confidence.
 
     Parameters
     ----------
     confidence : array of shape (n,)
     right : boolean array of shape (n,)
-    bins : int
 
     Returns
     -------
@@ -61,6 +58,7 @@ def reliability_bins(
     >>> made.rows.tolist(), made.accuracy.tolist(), round(made.ece, 3)
     ([1, 2], [1.0, 0.5], 0.403)
     """
+    bins = ECE_BINS
     place = np.searchsorted(np.arange(1, bins) / bins, confidence, side="left")
     rows = np.bincount(place, minlength=bins)
     filled = np.flatnonzero(rows)

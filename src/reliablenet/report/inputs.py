@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reliablenet._listing import listed
 from reliablenet.report import text
 from reliablenet.report.charts import Numbers, marked_numbers
 from reliablenet.tables.dates import as_date
@@ -52,8 +53,7 @@ def _usual(column: ColumnProfile) -> str:
     if column.kind == "category":
         counted = zip(column.counts[1:], column.levels, strict=False)
         levels = [level for _, level in sorted(counted, key=lambda one: -one[0])]
-        more = f" and {len(levels) - MOST_LEVELS:,} more" if len(levels) > MOST_LEVELS else ""
-        return f"{', '.join(levels[:MOST_LEVELS])}{more}{missing}"
+        return f"{listed(levels, MOST_LEVELS, str)}{missing}"
     return f"any {column.kind}{missing}"
 
 

@@ -26,7 +26,7 @@ from reliablenet.report.charts import (
     thin,
 )
 from reliablenet.report.page import render
-from reliablenet.tables.tolerance import Margin
+from reliablenet.tables.tolerance import Margin, amount_text
 
 MOST_LISTED = 25
 MOST_ROWS = 25  # of the numbers below a chart
@@ -350,7 +350,7 @@ def _answer(entry: Entry) -> str:
         return entry.label
     margin = Margin.from_text(entry.tolerance)
     amount: Any = margin.amount
-    allowed = f"{100 * amount:.4g} % of the truth" if margin.relative else f"{amount:.4g}"
+    allowed = amount_text(amount, relative=margin.relative)
     return f"{float(entry.label):.6g}, right within {allowed}"
 
 

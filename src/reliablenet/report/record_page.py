@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
-from typing import Any
 
 from reliablenet._files import write_atomically
+from reliablenet._json import strict
 from reliablenet.report import text
 from reliablenet.report.charts import Numbers
 from reliablenet.report.page import render
@@ -59,7 +58,7 @@ def write_files(record: ValidationRecord, folder: Path) -> list[Path]:
     """Write JSON, page and model card into a folder; it is made if it is not there."""
     folder.mkdir(parents=True, exist_ok=True)
     written = {
-        "json": json.dumps(_strict(record.to_dict()), indent=2, ensure_ascii=False) + "\n",
+        "json": json.dumps(strict(record.to_dict()), indent=2, ensure_ascii=False) + "\n",
         "page": record_page(record),
         "card": model_card(record),
     }
@@ -96,16 +95,3 @@ def _escaped(words: str) -> str:
     for sign in ("\\", "|", "<", "`", "*", "_", "[", "]"):
         words = words.replace(sign, f"&#{ord(sign)};" if sign == "<" else f"\\{sign}")
     return " ".join(words.split())
-
-
-def _strict(value: Any) -> Any:
-    """Return what strict JSON can hold: numbers that it lacks as texts."""
-    if isinstance(value, dict):
-        return {str(name): _strict(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_strict(item) for item in value]
-    if hasattr(value, "tolist"):
-        return _strict(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(value)
-    return value

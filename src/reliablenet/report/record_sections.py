@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from reliablenet._json import strict
+from reliablenet._listing import listed
 from reliablenet.certificate import Promise, RuleCertificate, promise_wording, wording
 from reliablenet.certificate.shift_wording import survival
 from reliablenet.monitor.delays import plan_delay
@@ -82,11 +84,11 @@ def _purpose(subject: Subject) -> Section:
         predicts = f"a number, right within {contents['tolerance']}"
     else:
         names = [str(name) for name in classes]
-        predicts = f"one of {len(names)} classes: {_listed(names)}"
+        predicts = f"one of {len(names)} classes: {listed(names, 12, str)}"
     facts = [
         *subject.answers("purpose", "owner"),
         Fact("method", "Method", contents["method"], contents["method"]),
-        Fact("predicts", "What it predicts", _plain(classes), predicts),
+        Fact("predicts", "What it predicts", strict(classes), predicts),
         Fact("file", "Model file", subject.file.name, subject.file.name),
         Fact("sha256", "SHA-256", contents["sha256"]["file"], contents["sha256"]["file"]),
     ]
@@ -111,13 +113,13 @@ def _data(subject: Subject) -> Section:
     left_out = features.get("left_out", {})
     for name, columns in features.items():
         if name != "left_out" and columns:
-            words = f"{len(columns)}: {_listed([str(column) for column in columns], 40)}"
-            facts.append(Fact(name, f"Used as {name}", _plain(columns), words))
+            words = f"{len(columns)}: {listed(columns, 40, str)}"
+            facts.append(Fact(name, f"Used as {name}", strict(columns), words))
     if left_out:
         rows = [[str(name), str(reason)] for name, reason in left_out.items()]
         tables["Left out, and why"] = marked_numbers(["Column", "Why"], rows)
     facts.append(
-        Fact("left_out", "Left out", _plain(left_out), f"{len(left_out)}" if left_out else "none")
+        Fact("left_out", "Left out", strict(left_out), f"{len(left_out)}" if left_out else "none")
     )
     told = []
     if profile is not None:
@@ -335,14 +337,5 @@ SECTIONS: tuple[Callable[[Subject], Section], ...] = (
 )
 
 
-def _listed(names: Sequence[str], most: int = 12) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
-
-
 def _key(name: str) -> str:
     return name.lower().replace(" ", "_").replace("-", "_")
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else value

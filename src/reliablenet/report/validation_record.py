@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from reliablenet._checks import parameter_error
-from reliablenet.monitor.outcomes import check_probability
+from reliablenet._checks import check_probability, parameter_error
 from reliablenet.report.charts import Numbers
 
 FORMAT = "reliablenet-record/1"

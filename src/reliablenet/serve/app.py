@@ -21,14 +21,13 @@ from reliablenet.report.monitor import monitor_page
 from reliablenet.serve import describing, inference_protocol, manual, outcomes
 from reliablenet.serve.columns import Rows
 from reliablenet.serve.counters import Counters
+from reliablenet.serve.describing import MOST_LISTED
 from reliablenet.serve.desk import Answer, Desk
 from reliablenet.serve.errors import RequestError, busy, unusable
 from reliablenet.serve.guard import FAILED, LOOPBACK, Guard, too_large
 from reliablenet.serve.served import ServedModel
 from reliablenet.serve.settings import Settings
 from reliablenet.serve.watching import Watching
-
-MOST_LISTED = 500
 
 
 @dataclass

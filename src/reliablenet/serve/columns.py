@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from reliablenet._listing import listed
 from reliablenet.methods.layers import find_encoder, layers
 from reliablenet.serve.errors import unusable
-from reliablenet.tables.columns import listed
 
 Value = str | int | float | bool | None
 NUMBERS: dict[str, Any] = {"type": ["number", "boolean", "null"]}

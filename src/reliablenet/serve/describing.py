@@ -10,6 +10,7 @@ from reliablenet.serve.inference_protocol import TYPES
 from reliablenet.serve.served import ServedModel
 from reliablenet.serve.settings import Settings
 
+MOST_LISTED = 500  # decisions in one answer
 JSON = "application/json"
 TEXT = {"type": "string"}
 FLAG = {"type": "boolean"}
@@ -54,7 +55,7 @@ def _paths(served: ServedModel, row: dict[str, Any], most: int) -> dict[str, Any
     limit = {
         "name": "limit",
         "in": "query",
-        "schema": {"type": "integer", "minimum": 1, "maximum": 500, "default": 50},
+        "schema": {"type": "integer", "minimum": 1, "maximum": MOST_LISTED, "default": 50},
     }
     decisions = _object({"predictions": _list(_decision(served.answering))})
     listed = {"properties": {"id": TEXT, "time": SHARE}, "type": "object"}

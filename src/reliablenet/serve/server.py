@@ -16,6 +16,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from reliablenet._listing import listed
 from reliablenet.errors import InvalidDataError, ReliableNetError
 from reliablenet.monitor.coin import AuditCoin
 from reliablenet.monitor.log import DecisionLog
@@ -25,7 +26,6 @@ from reliablenet.serve.desk import Desk
 from reliablenet.serve.served import ServedModel, read_model
 from reliablenet.serve.settings import Settings
 from reliablenet.serve.watching import Watching
-from reliablenet.tables.columns import listed
 
 MOST_CONNECTIONS = 1_000
 SWITCH = 5e-4  # seconds for which a thread keeps the others from Python: they do little at a time

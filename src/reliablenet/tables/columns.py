@@ -5,12 +5,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from reliablenet._listing import listed
 from reliablenet._warn import warn_user
 from reliablenet.errors import ColumnWarning, InvalidDataError
 
@@ -90,20 +91,6 @@ def spell_columns(wanted: Sequence[str], present: Sequence[Any], name: str) -> l
         else:
             found.append(column)
     return found
-
-
-def listed(names: Iterable[Any], most: int = 20) -> str:
-    """Return names for a message: all of them, or the first and how many more there are.
-
-    Examples
-    --------
-    >>> from reliablenet.tables.columns import listed
-    >>> listed(["age", "sex"]), listed("abcde", most=3)
-    ("'age', 'sex'", "'a', 'b', 'c' and 2 more")
-    """
-    texts = [repr(name) for name in names]
-    more = f" and {len(texts) - most} more" if len(texts) > most else ""
-    return ", ".join(texts[:most]) + more
 
 
 def _bare(name: str) -> str:

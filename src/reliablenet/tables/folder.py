@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from reliablenet._listing import listed
 from reliablenet.errors import DataFileError, InvalidDataError
 from reliablenet.tables.arrow import opened_arrow
-from reliablenet.tables.columns import check_columns, listed
+from reliablenet.tables.columns import check_columns
 from reliablenet.tables.text import first_bytes
 
 

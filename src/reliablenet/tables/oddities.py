@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from reliablenet._listing import listed
 from reliablenet.errors import InvalidDataError
-from reliablenet.tables.columns import listed
 
 SHOWN = 6
 RARE = 0.01  # a longer tail than training showed is no news

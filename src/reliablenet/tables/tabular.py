@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from reliablenet._checks import as_array, parameter_error
+from reliablenet._listing import listed
 from reliablenet._warn import warn_user
 from reliablenet.errors import ColumnWarning, InvalidDataError
 from reliablenet.tables.columns import (
     check_columns,
     check_distinct,
     is_free_text,
-    listed,
     row_number,
     why_useless_number,
     why_useless_text,

@@ -21,8 +21,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, cast
 
+from reliablenet._listing import listed
 from reliablenet.errors import DataFileError, InvalidDataError, MissingExtraError
-from reliablenet.tables.columns import check_distinct, listed
+from reliablenet.tables.columns import check_distinct
 
 SAMPLE_LINES = 2000  # the separator and the decimal sign are found in these
 LONGEST_LINE = 2**28

@@ -11,8 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from reliablenet._checks import is_real, parameter_error
+from reliablenet._listing import listed
 from reliablenet.errors import InvalidDataError
-from reliablenet.tables.columns import listed
 
 Values = NDArray[np.float64]
 OF_THE_TRUTH = " of the truth"
@@ -159,10 +159,22 @@ class Tolerance:
 
     def __str__(self) -> str:
         if self.kind == "relative":
-            return f"{100 * self.amount:g} % of the truth"
-        return (
-            f"{self.amount:g}" if self.kind == "absolute" else f'the tolerance in "{self.column}"'
-        )
+            return amount_text(self.amount, relative=True)
+        if self.kind == "absolute":
+            return amount_text(self.amount)
+        return f'the tolerance in "{self.column}"'
+
+
+def amount_text(amount: float, *, relative: bool = False) -> str:
+    """Return how far off is still right, for a reader.
+
+    Examples
+    --------
+    >>> from reliablenet.tables.tolerance import amount_text
+    >>> amount_text(5.0), amount_text(0.1, relative=True)
+    ('5', '10 % of the truth')
+    """
+    return f"{100 * amount:g} %{OF_THE_TRUTH}" if relative else f"{amount:g}"
 
 
 def _number(text: str) -> float | None:

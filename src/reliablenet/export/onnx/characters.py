@@ -184,7 +184,7 @@ def _special_place(graph: Graph, codes: str) -> str:
 
 def _shifted(graph: Graph, values: str, first: int | bool) -> str:
     """Return of each value the one before it."""
-    before = graph.add("Slice", values, graph.whole([0]), graph.whole([-1]))
+    before = graph.cut(values, 0, -1)
     return graph.add("Concat", graph.constant(np.array([first])), before, axis=0)
 
 

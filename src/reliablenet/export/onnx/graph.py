@@ -79,6 +79,10 @@ class Graph:
         """Return a whole number of 64 bits, or a vector of them, that is the same for all rows."""
         return self.constant(np.array(value, np.int64))
 
+    def cut(self, values: str, begin: int, end: int) -> str:
+        """Return the values from one place up to another, which counts from the end if it is negative."""
+        return self.add("Slice", values, self.whole([begin]), self.whole([end]))
+
     def add(self, kind: str, *inputs: str, domain: str = "", **settings: Any) -> str:
         """Add a node with one output and return its name."""
         return self.add_several(kind, 1, *inputs, domain=domain, **settings)[0]

@@ -54,7 +54,8 @@ def make_up_rows(
         table[column] = [_text(random) for _ in range(MADE_UP)]
     groups: dict[str, NDArray[Any]] = {}
     for name in grouping:
-        drawn = random.choice(np.array([*_known_groups(parts, name), None], object), MADE_UP)
+        known = parts.rule.values_of(name) if parts.rule else []
+        drawn = random.choice(np.array([*known, None], object), MADE_UP)
         if name in encoder.numbers_:  # both what the encoder and what the rule knows
             own = random.random(MADE_UP) < 0.5
             table[name] = table[name].where(own, pd.Series(drawn).astype(np.float64))
@@ -64,19 +65,6 @@ def make_up_rows(
     if not named:
         return table.fillna(0.0).to_numpy(np.float64), groups or None
     return table if columns is None else table.reindex(columns=list(columns)), groups or None
-
-
-def _known_groups(parts: Parts, name: str) -> list[Any]:
-    """Return the values of a column that a rule knows, also as one of several."""
-    found: list[Any] = []
-    for table in parts.rule.tables if parts.rule else ():
-        if table.key == (name,):
-            found += table.values
-        elif name in table.key:
-            pairs = [str(label).split(", ") for label in table.values]
-            place = table.key.index(name)
-            found += [pair[place] for pair in pairs if len(pair) == len(table.key)]
-    return found
 
 
 def _numbers(encoder: Any, place: int, random: Any, *, gaps: bool) -> NDArray[np.float64]:

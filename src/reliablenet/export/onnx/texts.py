@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto
 
+from reliablenet._listing import listed
 from reliablenet.errors import InvalidParameterError
 from reliablenet.export.onnx.characters import add_characters, count_up
 from reliablenet.export.onnx.graph import Graph
 from reliablenet.export.onnx.words import add_cells
 from reliablenet.export.parts import TEXT
-from reliablenet.tables.columns import listed
 from reliablenet.tables.free_text import GROWTH, TextFeatures
 from reliablenet.tables.ngrams import CELLS, WORD_CELLS
 from reliablenet.tables.text_columns import TextColumns
@@ -72,7 +72,7 @@ def _part(outer: Graph, readers: Sequence[TextFeatures], gaps: Sequence[bool]) -
     read = add_characters(graph, flat)
     weighed = _weigh(graph, add_cells(graph, read), flat, rows, readers)
     by_column = graph.add("Concat", graph.whole([len(readers)]), rows, graph.whole([1]), axis=0)
-    bounds = _cut(graph, weighed.bounds, 0, -1), _cut(graph, weighed.bounds, 1, 2**62)
+    bounds = graph.cut(weighed.bounds, 0, -1), graph.cut(weighed.bounds, 1, 2**62)
     split = [
         graph.add("Reshape", value, by_column)
         for value in (*bounds, weighed.has_words, read.blank, read.strange)
@@ -132,7 +132,7 @@ def _weigh(
     )
     size_all = graph.add("Shape", joined)
     ascending = graph.add_several("TopK", 2, joined, size_all, axis=0, largest=0, sorted=1)[0]
-    before, after = _cut(graph, ascending, 0, -1), _cut(graph, ascending, 1, 2**62)
+    before, after = graph.cut(ascending, 0, -1), graph.cut(ascending, 1, 2**62)
     new = graph.add("Not", graph.add("Equal", before, after))
     new = graph.add("Concat", graph.constant(np.array([True])), new, axis=0)
     begins = graph.add("Squeeze", graph.add("NonZero", new), graph.whole([0]))
@@ -141,8 +141,8 @@ def _weigh(
     cell = graph.add("Sub", different, graph.add("Mul", text, graph.whole(STRIDE)))
     is_empty = graph.add("Equal", cell, graph.whole(0))
     bounds = graph.add("Squeeze", graph.add("NonZero", is_empty), graph.whole([0]))
-    text, cell = _cut(graph, text, 0, -1), _cut(graph, cell, 0, -1)
-    count = graph.add("Sub", _cut(graph, begins, 1, 2**62), _cut(graph, begins, 0, -1))
+    text, cell = graph.cut(text, 0, -1), graph.cut(cell, 0, -1)
+    count = graph.add("Sub", graph.cut(begins, 1, 2**62), graph.cut(begins, 0, -1))
     count = graph.add("Min", count, graph.whole(len(GROWTH) - 1))
     column = graph.add("Div", text, rows)
     place = graph.add("Add", graph.add("Mul", column, graph.whole(STRIDE)), cell)
@@ -190,7 +190,3 @@ def _sum(outer: Graph, weighed: _Weighed, reader: TextFeatures) -> Graph:
     each = graph.add("Mul", graph.add("Gather", directions, places), values)
     graph.leave(graph.add("ReduceSum", each, graph.whole([0]), keepdims=0), TensorProto.FLOAT)
     return graph
-
-
-def _cut(graph: Graph, values: str, begin: int, end: int) -> str:
-    return graph.add("Slice", values, graph.whole([begin]), graph.whole([end]))

@@ -12,6 +12,7 @@ import onnxruntime
 import pandas as pd
 from numpy.typing import NDArray
 
+from reliablenet._listing import listed
 from reliablenet.certificate.promise import plain_label
 from reliablenet.errors import ExportError, InvalidDataError
 from reliablenet.export.parts import CATEGORY, DATE, DAYS, TEXT, TOLERANCE
@@ -107,16 +108,16 @@ class Trial:
         same = same_label & (accepted == ours.accepted) & (gap <= TOLERANCE)
         if not same.all():
             wrong = np.flatnonzero(~same)
-            each = [
-                f"row {_number(X, row)} ({_words(ours.label[row], ours.confidence[row], ours.accepted[row])}; "
-                f"in the graph {_words(label[row], confidence[row], accepted[row])})"
-                for row in wrong[:NAMED].tolist()
-            ]
-            more = f" and {len(wrong) - NAMED:,} more" if len(wrong) > NAMED else ""
+
+            def told(row: int) -> str:
+                own = _words(ours.label[row], ours.confidence[row], ours.accepted[row])
+                found = _words(label[row], confidence[row], accepted[row])
+                return f"row {_number(X, row)} ({own}; in the graph {found})"
+
             raise ExportError(
                 f"The graph is not written: it decides {len(wrong):,} of {len(same):,} {name} differently "
                 f"from the model, or with a confidence that is off by more than {TOLERANCE:.5f}: "
-                f"{', '.join(each)}{more}."
+                f"{listed(wrong.tolist(), NAMED, told)}."
             )
         self.gap = max(self.gap, float(gap.max(initial=0.0)))
 

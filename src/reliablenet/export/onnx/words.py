@@ -23,8 +23,8 @@ def add_cells(graph: Graph, read: Read) -> list[tuple[str, str]]:
 
 def _add_words(graph: Graph, values: str, letters: str, owner: str) -> list[tuple[str, str]]:
     """Add words, whose hash is a polynomial in the base over their characters, and pairs of neighbours."""
-    before = _cut(graph, letters, 0, -1)
-    begins = graph.add("And", _cut(graph, letters, 1, ALL), graph.add("Not", before))
+    before = graph.cut(letters, 0, -1)
+    begins = graph.add("And", graph.cut(letters, 1, ALL), graph.add("Not", before))
     begins = graph.add("Concat", graph.constant(np.array([False])), begins, axis=0)
     number = graph.add("CumSum", graph.cast(begins, np.int64), graph.whole(0))  # the first is 1
     first = graph.add("Squeeze", graph.add("NonZero", begins), graph.whole([0]))
@@ -43,12 +43,12 @@ def _add_words(graph: Graph, values: str, letters: str, owner: str) -> list[tupl
     words = graph.add(
         "ScatterElements", empty, number, graph.add("Mul", values, power), reduction="add"
     )
-    words = _cut(graph, words, 1, ALL)
+    words = graph.cut(words, 1, ALL)
     whose = graph.add("Gather", owner, first)
-    left, right = (_cut(graph, words, *ends) for ends in ((0, -1), (1, ALL)))
+    left, right = (graph.cut(words, *ends) for ends in ((0, -1), (1, ALL)))
     left = graph.add("Mul", _mixed(graph, left), _unsigned(graph, BASE))
     pairs = graph.add("Add", left, graph.add("Mul", right, _unsigned(graph, SECOND)))
-    theirs, others = (_cut(graph, whose, *ends) for ends in ((0, -1), (1, ALL)))
+    theirs, others = (graph.cut(whose, *ends) for ends in ((0, -1), (1, ALL)))
     same = graph.add("Equal", theirs, others)
     theirs, pairs = (graph.add("Compress", value, same) for value in (theirs, pairs))
     return [
@@ -60,14 +60,14 @@ def _add_words(graph: Graph, values: str, letters: str, owner: str) -> list[tupl
 def _add_pieces(graph: Graph, values: str, letters: str, owner: str, n: int) -> tuple[str, str]:
     """Add runs of n characters inside a word, or with one of its ends."""
     ends = [(place, place - n + 1 or ALL) for place in range(n)]
-    inside = _cut(graph, letters, *ends[1])
+    inside = graph.cut(letters, *ends[1])
     for more in ends[2:-1]:
-        inside = graph.add("And", inside, _cut(graph, letters, *more))
-    hashes = _cut(graph, values, *ends[0])
+        inside = graph.add("And", inside, graph.cut(letters, *more))
+    hashes = graph.cut(values, *ends[0])
     for more in ends[1:]:
         hashes = graph.add("Mul", hashes, _unsigned(graph, BASE))
-        hashes = graph.add("Add", hashes, _cut(graph, values, *more))
-    whose = _cut(graph, owner, *ends[1])
+        hashes = graph.add("Add", hashes, graph.cut(values, *more))
+    whose = graph.cut(owner, *ends[1])
     hashes, whose = (graph.add("Compress", value, inside) for value in (hashes, whose))
     hashes = graph.add("Add", hashes, _unsigned(graph, n))
     return whose, _cells(graph, hashes, PIECE_CELLS, WORD_CELLS)
@@ -96,7 +96,3 @@ def _powers(graph: Graph, exponent: str, step: int) -> str:
 
 def _unsigned(graph: Graph, number: int | np.uint64) -> str:
     return graph.constant(np.array(number, np.uint64))
-
-
-def _cut(graph: Graph, values: str, begin: int, end: int) -> str:
-    return graph.add("Slice", values, graph.whole([begin]), graph.whole([end]))
