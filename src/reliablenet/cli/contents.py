@@ -52,7 +52,7 @@ def contents_of(model: Any, path: Path) -> dict[str, Any]:
         "threshold": model.threshold_,
         "promise": None
         if model.promise is None
-        else promise_text(model.promise, model.certificate_.tolerance),
+        else promise_text(model.promise, model.certificate_.tolerance, model.certificate_.unit),
         "certificate": model.certificate_.to_dict(),
         "breakdown": bearing_values(model.breakdown_),
         "sensitivity": sensitivity_values(model.certificate_),

@@ -25,10 +25,11 @@ def certificate_lines(
     confidence of ours.
     """
     from reliablenet.certificate import RuleCertificate, promise_wording, wording
+    from reliablenet.certificate.remedies import remedy
 
     lines = {"because": certificate.reason, "acted on": wording.acted_on(certificate)}
     if not certificate.certified:
-        lines["needed"] = promise_wording.remedy(certificate, share)
+        lines["needed"] = remedy(certificate, share)
     elif isinstance(certificate, RuleCertificate):
         for name, threshold in certificate.rule.thresholds.items():
             often = {math.inf: "never", 0.0: "always", -math.inf: "always"}.get(threshold)

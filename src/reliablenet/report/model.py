@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from reliablenet._checks import parameter_error
 from reliablenet.certificate import Certificate, RuleCertificate, promise_wording, wording
 from reliablenet.certificate.judgement import judge
+from reliablenet.certificate.remedies import remedy
 from reliablenet.certificate.shift_wording import survival
 from reliablenet.methods import Comparison, SelectiveEstimator
 from reliablenet.methods.layers import layers
@@ -133,7 +134,9 @@ def model_page(
         voids=voids(certificate),
         promise=""
         if model.promise is None
-        else text.sentence(promise_wording.promise_text(model.promise, certificate.tolerance)),
+        else text.sentence(
+            promise_wording.promise_text(model.promise, certificate.tolerance, certificate.unit)
+        ),
         **_bearing(model),
         resting=[] if importance is None else importance_bars(importance),
         importance=importance,
@@ -190,9 +193,9 @@ def _remedy(model: SelectiveEstimator) -> str:
     """Return what would grant a refused certificate; of a fixed threshold also what the fold allows."""
     made = model.certificate_
     if isinstance(made, RuleCertificate) or made.certified or made.kind == "monotone":
-        return promise_wording.remedy(made)
+        return remedy(made)
     allowed = judge(model.evidence_.scored(), made.alpha, made.rho, unit=made.unit)
-    return wording.remedy(made, allowed=allowed)
+    return remedy(made, allowed=allowed)
 
 
 def _explorer(points: OperatingPoints, threshold: float) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from reliablenet.certificate import Promise, RuleCertificate, promise_wording, wording
+from reliablenet.certificate.remedies import remedy
 from reliablenet.certificate.shift_wording import survival
 from reliablenet.monitor.delays import plan_delay
 from reliablenet.report import text
@@ -178,7 +179,7 @@ def _folds(subject: Subject) -> Section:
 def _promise(subject: Subject) -> Section:
     made, promise = subject.model.certificate_, subject.model.promise
     promised = Promise.overall(made.alpha) if promise is None else promise
-    sentence = promise_wording.promise_text(promised, made.tolerance)
+    sentence = promise_wording.promise_text(promised, made.tolerance, made.unit)
     facts = [
         Fact("promise", "What is promised", sentence, text.sentence(sentence)),
         Fact("speaks_of", "Of what it speaks", made.unit, text.sentence(UNITS[made.unit])),
@@ -209,7 +210,7 @@ def _evidence(subject: Subject) -> Section:
     told = [text.sentence(made.reason), text.sentence(wording.acted_on(made))]
     told += [text.sentence(note) for note in promise_wording.notes(made)]
     if not made.certified:
-        told.append(text.sentence(promise_wording.remedy(made)))
+        told.append(text.sentence(remedy(made)))
     parts = parts_table(made)
     return Section(
         "evidence",
