@@ -42,6 +42,17 @@ def certificate_lines(
     return lines | {f"note {i + 1}" if len(notes) > 1 else "note": t for i, t in enumerate(notes)}
 
 
+def unit_lines(model: Any, certificate: Certificate | RuleCertificate) -> dict[str, str]:
+    """Return what is to be said where a certificate counts another unit than the model's own."""
+    own = model.certificate_.unit
+    if certificate.unit == own:
+        return {}
+    return {
+        "unit": f"{certificate.unit}s are counted, where the model's own certificate counts {own}s: the two promises "
+        "are about different things"
+    }
+
+
 def bearing_lines(breakdown: Breakdown | None) -> dict[str, str]:
     """Return who clearly bears more mistakes than the rest, by name; nothing if nobody does."""
     if breakdown is None or not breakdown.is_clear_anywhere:

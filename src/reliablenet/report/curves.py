@@ -65,7 +65,7 @@ def explorer_chart(points: OperatingPoints, written: Mapping[str, list[str]], at
     last = len(points) - 1
     ticks = sorted({round(last * part / 4) for part in range(5)})
     labels = [
-        f"{text.percent(float(points.coverage[i]), 0)}\n{_short(float(points.threshold[i]))}"
+        f"{text.percent(float(points.coverage[i]), 0)}\n{text.threshold(float(points.threshold[i]))}"
         for i in ticks
     ]
     x = Axis(
@@ -180,11 +180,3 @@ def _at(curve: RiskCoverageCurve, share: float) -> float:
     """Return the error rate at the least coverage that reaches a share."""
     place = int(np.searchsorted(curve.coverage, share - 1e-12))
     return float(curve.risk[min(place, len(curve.risk) - 1)])
-
-
-def _short(value: float) -> str:
-    """Write a threshold for a tick, in as few digits as tell it from 1."""
-    if math.isinf(value):
-        return text.threshold(value)
-    digits = next((n for n in range(3, 9) if float(f"{value:.{n}g}") < 1.0), 3)
-    return f"{value:.{digits}g}"

@@ -308,10 +308,15 @@ def _monitoring(subject: Subject) -> Section:
 def _chain(subject: Subject) -> Section:
     links = subject.contents["chain"]
     rows = [
-        [str(number), link["date"] or text.NONE, link["reason"], link["certificate"]]
+        [
+            *(str(number), link["date"] or text.NONE, link["reason"]),
+            *(f"{link['unit']}s", link["certificate"]),
+        ]
         for number, link in enumerate(links, 1)
     ]
-    table = marked_numbers(["Number", "Date", "Reason", "SHA-256 of the certificate"], rows)
+    table = marked_numbers(
+        ["Number", "Date", "Reason", "Counted", "SHA-256 of the certificate"], rows
+    )
     return Section(
         "chain",
         "Chain of certificates",

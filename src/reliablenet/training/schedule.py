@@ -25,6 +25,7 @@ from reliablenet._checks import (
 from reliablenet._warn import warn_user
 from reliablenet.certificate.planning import certifiable_jcw
 from reliablenet.certificate.threshold import jcw_threshold
+from reliablenet.certificate.wording import threshold_text
 from reliablenet.risk.surrogate import psi
 from reliablenet.training.constraint import JCWConstraint
 from reliablenet.training.devices import in_double
@@ -368,7 +369,7 @@ class AdaptiveSchedule(BaseSchedule):
         if best.feasible:
             history.stopped = (
                 f"the budget holds without the constraint: selection-fold JCW is "
-                f"{best.jcw_selection:.4f} at threshold {history.threshold:.4g}, "
+                f"{best.jcw_selection:.4f} at threshold {threshold_text(history.threshold)}, "
                 f"where {run.settings.aim:.4f} can be certified"
             )
 
