@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from reliablenet.certificate.wording import rows_share
 from reliablenet.metrics import RiskCoverageCurve
 from reliablenet.report import text
 from reliablenet.report.charts import (
@@ -69,13 +70,13 @@ def explorer_chart(points: OperatingPoints, written: Mapping[str, list[str]], at
         for i in ticks
     ]
     x = Axis(
-        "share of rows acted on, and below it the threshold",
+        f"share of {points.unit}s acted on, and below it the threshold",
         0,
         last,
         tuple((100 * i / last, label) for i, label in zip(ticks, labels, strict=True)),
     )
     highest = min(float(points.upper_bound.max()), HEADROOM * points.alpha)
-    y = percent_axis("share of all rows", 0, 1.1 * max(highest, 1.5 * points.alpha))
+    y = percent_axis(f"share of all {points.unit}s", 0, 1.1 * max(highest, 1.5 * points.alpha))
     certified = np.flatnonzero(points.certified)
     bands: tuple[Band, ...] = ()
     if len(certified):
@@ -86,12 +87,13 @@ def explorer_chart(points: OperatingPoints, written: Mapping[str, list[str]], at
     columns = list(COLUMNS)
     rows = [[written[name][i] for name in columns] for i in shown]
     alpha, steps = text.budget(points.alpha), len(points) < MOST_POINTS
+    acted = rows_share(written["coverage"][at], points.unit)
+    wrong = rows_share(written["jcw"][at], points.unit)
     return Chart(
         title="Acted on and wrong, by threshold",
         description=(
-            f"Of {points.n:,} certification rows. At the marked threshold "
-            f"{written['threshold'][at]} the model acts on {written['coverage'][at]} of rows; "
-            f"{written['jcw'][at]} of all rows are acted on and wrong, with an upper bound of "
+            f"Of {points.n:,} certification {points.unit}s. At the marked threshold "
+            f"{written['threshold'][at]} the model acts on {acted}, and wrongly on {wrong}, with an upper bound of "
             f"{written['bound'][at]} against a budget of {alpha}."
         ),
         x=x,

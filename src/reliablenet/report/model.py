@@ -21,7 +21,13 @@ from reliablenet.modelfile import versions
 from reliablenet.report import text
 from reliablenet.report.bearing import bearing_parts, bearing_table, moves_table
 from reliablenet.report.calibration import calibration_charts, reliability_bins
-from reliablenet.report.certificate import budget_scale, certificate_facts, parts_table, voids
+from reliablenet.report.certificate import (
+    budget_scale,
+    certificate_facts,
+    counted_rows,
+    parts_table,
+    voids,
+)
 from reliablenet.report.charts import marked_numbers
 from reliablenet.report.curves import (
     COLUMNS,
@@ -107,7 +113,9 @@ def model_page(
     if importance is None and fold is not None:
         importance = fold_importance(model, table)
     own = (certificate.threshold, model.threshold_, model.selection_threshold_)
-    points = operating_points(evidence.scored(), certificate.alpha, certificate.rho, own)
+    points = operating_points(
+        evidence.scored(), certificate.alpha, certificate.rho, own, unit=certificate.unit
+    )
     acts = model.threshold_ < math.inf
     mistakes, n_mistakes = accepted_mistakes(model, rows)
     bins = reliability_bins(evidence.top_probability, ~evidence.wrong)
@@ -132,6 +140,7 @@ def model_page(
         scale=budget_scale(certificate),
         parts=parts_table(certificate),
         voids=voids(certificate),
+        counted=counted_rows(certificate.unit),
         promise=""
         if model.promise is None
         else text.sentence(
