@@ -20,6 +20,7 @@ from reliablenet.certificate.cost import (
     largest_certifiable_cost,
 )
 from reliablenet.certificate.planning import largest_certifiable_errors
+from reliablenet.certificate.wording import DRAWN
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 
@@ -310,3 +311,29 @@ def test_costs_decide_what_a_cost_certificate_is_worth():
     useless = certified_rule(np.tile([0.1, 0.9], (n, 1)), common, promise)
     assert useless.empty
     assert "always answering the cheapest label would cost" in str(useless)
+
+
+def test_costs_are_told_of_groups() -> None:
+    assert made(unit="group").reason == (
+        "80 rows acted on, of 400 groups (one row of each), cost 9 in all, 0.0225 a group: acting on "
+        f"{DRAWN} will cost at most 0.25 on average (95 % confidence)"
+    )
+    nothing = made(accepted=0, errors=0, cost=0.0, threshold=math.inf, unit="group")
+    assert nothing.reason == (
+        "no threshold keeps acting within 0.25 a group on average in 400 groups (one row of each) "
+        "(95 % confidence)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("unit", "words"),
+    [
+        ("row", "acts on 20 % of rows, and acting costs at most 0.25 a row on average"),
+        (
+            "group",
+            f"acts on the row drawn from 20 % of groups, and acting on {DRAWN} costs at most 0.25 on average",
+        ),
+    ],
+)
+def test_the_verdict_of_a_cost_is_a_cost(unit, words) -> None:
+    assert str(made(unit=unit)) == f"Certified: the rule {words} (95 % confidence)."

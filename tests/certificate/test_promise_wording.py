@@ -9,25 +9,27 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from rule_examples import BY, EASY, PROBA, TRUTH, Y, make
+from rule_examples import BY, COSTS, EASY, PROBA, TRUTH, Y, make
 
-from reliablenet import Certificate, Promise, certified_rule
+from reliablenet import Certificate, Promise, RuleCertificate, certified_rule
 from reliablenet.certificate import wording
 from reliablenet.certificate.cost import CostCertificate
 from reliablenet.certificate.promise_wording import (
     notes,
     others_text,
     promise_text,
-    remedy,
     rule_notes,
     rule_reason,
     rule_verdict,
     verdict,
 )
+from reliablenet.certificate.remedies import remedy
 from reliablenet.certificate.rule import Rule, Thresholds
 from reliablenet.certificate.rule_certify import judge_fixed_rule, judge_rule
 from reliablenet.certificate.rule_checks import Others
 from reliablenet.certificate.scored import ScoredRows
+from reliablenet.certificate.shift_wording import survival
+from reliablenet.certificate.wording import DRAWN
 
 
 @pytest.mark.parametrize(
@@ -165,7 +167,7 @@ def test_reasons_name_the_closest_part_or_what_was_refused():
         rule_reason(deferring)
         == "nothing could be certified; deferred: group=A (no certification row)"
     )
-    assert remedy(deferring) == "certification rows of group=A"
+    assert remedy(deferring) == "fresh rows to certify on, with rows of group=A among them"
 
 
 def test_the_closest_part_is_the_one_with_the_most_mistakes_for_its_rows():
@@ -188,7 +190,7 @@ def test_a_group_without_a_row_holds_back_a_rule_for_all_and_nobody_else_is_blam
     common = certified_rule(EASY, TRUTH, Promise.by_group(budgets, by="race", common=True), by=by)
     assert not common.certified
     assert common.reason == "no certification row of race=Z"
-    assert remedy(common) == "certification rows of race=Z"
+    assert remedy(common) == "fresh rows to certify on, with rows of race=Z among them"
     own = certified_rule(EASY, TRUTH, Promise.by_group(budgets, by="race"), by=by)
     assert own.certified
     assert own.reason.endswith("deferred: race=B (it has no budget), race=Z (no certification row)")
@@ -203,19 +205,19 @@ def test_of_what_was_refused_too_few_rows_are_named_first():
     found = judge_fixed_rule(rows, rule, BOTH, 0.05)
     few = next(part for part in found.parts if part.name == "race=C")
     assert rule_reason(found) == few.reason
-    assert remedy(found) == wording.remedy(few) != ""
+    assert remedy(found) == remedy(few) != ""
     # a group that a fixed rule defers for good needs none
     without = Rule((Thresholds(("race",), {"A": 0.5, "B": 0.5, "C": math.inf}),))
     found = judge_fixed_rule(rows, without, BOTH, 0.05)
     worst = next(part for part in found.parts if part.name == "race=B")
     assert rule_reason(found) == f"{worst.reason}; deferred: race=C (the rule defers it)"
-    assert remedy(found) == wording.remedy(worst) != ""
+    assert remedy(found) == remedy(worst) != ""
 
 
 def test_either_kind_of_certificate_has_verdict_remedy_and_notes():
     one = Certificate(9, 120, 153, alpha=0.05, rho=0.05, threshold=0.9)
     assert verdict(one, "the model", acts=True) == wording.verdict(one, "the model", True)
-    assert remedy(one, 0.5) == wording.remedy(one, 0.5)
+    assert remedy(one, 0.5) != ""
     assert notes(one) == wording.notes(one)
     assert verdict(REFUSED, "the model", acts=True) == rule_verdict(REFUSED, "the model", True)
     assert remedy(make("groups")) == ""
@@ -301,10 +303,10 @@ def test_the_reason_is_that_of_the_part_nearest_its_budget():
 
 def test_what_would_help_is_told_for_each_part_that_failed():
     one, two = fixed_part(errors=9), fixed_part(errors=8, name="B")
-    assert remedy(rule_of((one, two))) == f"{wording.remedy(one)}; {wording.remedy(two)}"
+    assert remedy(rule_of((one, two))) == f"{remedy(one)}; {remedy(two)}"
     few = fixed_part(0, 40, 40)
-    assert remedy(few) == wording.remedy(few) == "at least 59 rows to certify on"
-    assert remedy(few, 0.5) == wording.remedy(few, 0.5) != wording.remedy(few)
+    assert remedy(few) == "at least 59 fresh rows to certify on"
+    assert remedy(few, 0.5) != remedy(few)
 
 
 @pytest.mark.parametrize(
@@ -358,3 +360,85 @@ def test_sentences_speak_of_the_rule_unless_told_otherwise():
     assert verdict(make("common"), "this model").startswith("Certified: this model acts on ")
     one = fixed_part()
     assert verdict(one) == wording.verdict(one, "the rule")
+
+
+PERSONS = np.repeat(np.arange(2000), 2)
+OF_GROUPS = {
+    "overall": Promise.overall(0.05),
+    "among": Promise.among_accepted(0.1),
+    "by_group": Promise.by_group(0.05, by="race"),
+    "some groups": Promise.by_group({"A": 0.05}, by="race", common=True),
+    "by_predicted": Promise.by_predicted({0: 0.02, 1: 0.03}),
+    "by_class": Promise.by_class(0.05),
+    "cost": Promise.cost(COSTS, 0.2),
+    "all_of": Promise.all_of(Promise.overall(0.05), Promise.by_group(0.05, by="race")),
+}
+
+
+def sentences(c: Certificate | RuleCertificate) -> list[str]:
+    """Return all that a certificate says that may speak of shares."""
+    told = c.to_dict()
+    found = [str(c), repr(c), c.reason, told["verdict"], wording.acted_on(c), survival(c)]
+    found += [wording.emptiness(c), remedy(c), told.get("promise_text", "")]
+    return found + [text for part in getattr(c, "parts", ()) for text in sentences(part)]
+
+
+@pytest.mark.parametrize("name", OF_GROUPS)
+@pytest.mark.parametrize("rho", [0.05, 1e-60])
+def test_no_sentence_about_groups_speaks_of_a_share_of_rows(name, rho) -> None:
+    found = certified_rule(
+        PROBA, Y, OF_GROUPS[name], by={"race": BY}, groups=PERSONS, rho=rho, random_state=0
+    )
+    assert found.certified == (rho == 0.05)
+    for text in sentences(found):
+        assert "of rows" not in text
+        assert "all rows" not in text
+        assert "the rows" not in text
+        assert "a row on average" not in text
+        assert "2,000 rows" not in text
+    assert DRAWN in found.to_dict()["promise_text"]
+    if found.certified:
+        assert DRAWN in str(found)
+    assert RuleCertificate.from_json(found.to_json()) == found
+    assert DRAWN in json.loads(found.to_json())["promise_text"]
+
+
+@pytest.mark.parametrize(
+    ("promise", "text"),
+    [
+        (Promise.overall(0.05), f"{DRAWN} is acted on wrongly with a chance of at most 5 %"),
+        (Promise.among_accepted(0.1), f"if it is acted on, {DRAWN} is wrong with a chance of at most 10 %"),
+        (Promise.by_group(0.05, by="ward"), f"whatever its value of ward, {DRAWN} is acted on wrongly with a chance of at most 5 %"),
+        (Promise.by_group(0.05, by=["ward", "sex"]), f"whatever its value of ward and sex, {DRAWN} is acted on wrongly with a chance of at most 5 %"),
+        (Promise.by_group({"A": 0.05}, by="ward"), f"if it is of ward=A, {DRAWN} is acted on wrongly with a chance of at most 5 %"),
+        (Promise.by_class(0.05), f"whatever its true class, {DRAWN} is acted on wrongly with a chance of at most 5 %"),
+        (Promise.by_class({"ill": 0.01}), f"if it is truly ill, {DRAWN} is acted on wrongly with a chance of at most 1 %"),
+        (Promise.by_predicted(0.05), f"for every predicted class, {DRAWN} is acted on wrongly as that class with a chance of at most 5 %"),
+        (Promise.by_predicted({"ill": 0.01}), f"{DRAWN} is acted on wrongly as ill with a chance of at most 1 %"),
+        (Promise.cost(COSTS, 0.2), f"acting on {DRAWN} costs at most 0.2 on average"),
+    ],
+)  # fmt: skip
+def test_a_promise_about_groups_says_this(promise, text) -> None:
+    assert promise_text(promise, unit="group") == text
+    assert promise_text(promise, unit="row") == promise_text(promise)
+
+
+def test_a_tolerance_stays_in_what_is_said_of_groups() -> None:
+    assert promise_text(Promise.overall(0.05), "5 kg", "group") == (
+        f"{DRAWN} is acted on with an error above 5 kg with a chance of at most 5 %"
+    )
+
+
+def test_groups_without_a_promise_are_counted_in_groups() -> None:
+    promise = Promise.by_group({"A": 0.05}, by="race", common=True)
+    others = Others(promise, n=40, accepted=25, errors=3, of=4000)
+    assert others_text(others, unit="group") == (
+        "other groups of race are acted on without a promise of their own (40 of 4,000 groups, one row of each: "
+        "acted on 25, 3 wrong)"
+    )
+
+
+def test_a_wrong_question_about_mixtures_is_answered_with_the_unit() -> None:
+    found = certified_rule(PROBA, Y, Promise.overall(0.05), groups=PERSONS)
+    with pytest.raises(ValueError, match=f"this one is: {DRAWN}"):
+        found.under({"A": 1.0})

@@ -10,7 +10,8 @@ import pytest
 from rule_examples import BY, COSTS, EASY, FLIP, PROBA, TRUTH, Y, draw, make
 
 from reliablenet import Certificate, Promise, RuleCertificate, certified_rule
-from reliablenet.certificate import Provenance, promise_wording
+from reliablenet.certificate import Provenance
+from reliablenet.certificate.remedies import remedy
 from reliablenet.certificate.rule_certify import judge_fixed_rule, judge_rule, read_certificate
 from reliablenet.certificate.scored import ScoredRows, score_rows
 from reliablenet.errors import InvalidDataError, InvalidParameterError, LabelWarning
@@ -99,7 +100,7 @@ def test_a_class_without_a_certification_row_is_named_with_what_is_needed():
     found = certified_rule(None, TRUTH, Promise.by_class({2: 0.1}), **never)
     assert not found.certified
     assert found.deferred == {"2": "no certification row"}
-    assert promise_wording.remedy(found) == "certification rows of 2"
+    assert remedy(found) == "fresh rows to certify on, with rows of 2 among them"
 
 
 @pytest.mark.parametrize("absent", [None, np.nan, pd.NA, pd.NaT])

@@ -41,7 +41,7 @@ def test_of_several_parts_the_one_that_bears_least_is_named():
         for n, name in ((153, "z"), (900, "a"))
     )
     for parts in ((few, many), (many, few)):
-        assert survival(SimpleNamespace(parts=parts)).startswith(
+        assert survival(SimpleNamespace(parts=parts, unit="row")).startswith(
             "the weakest part, z, would survive if 1.93 %"
         )
     assert not survival(make("overall")).startswith("all")
@@ -65,3 +65,12 @@ def test_of_several_parts_the_one_that_bears_least_is_named():
 )
 def test_the_sentence_is_this(made, text):
     assert survival(made) == text
+
+
+def test_what_survives_is_told_of_groups() -> None:
+    assert survival(
+        Certificate(1, 120, 153, alpha=0.05, rho=0.05, threshold=0.9, unit="group")
+    ) == (
+        "would survive if 1.93 % of groups came from anywhere else, or if no kind of group became more than "
+        "1.63 times as common or rare (sensitivity, not a promise)"
+    )

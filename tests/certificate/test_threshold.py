@@ -125,7 +125,7 @@ class TestCertified:
         assert certificate.threshold == math.inf
         assert not certificate.certified
         assert certificate.coverage == 0
-        assert certificate.reason.endswith("alpha = 5 % needs at least 59 rows")
+        assert certificate.reason.endswith("alpha = 5 % needs at least 59 fresh rows")
 
     def test_errors_among_the_highest_scores_certify_nothing(self):
         score, wrong = np.arange(100.0), np.arange(100) >= 90

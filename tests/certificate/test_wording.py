@@ -10,11 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from reliablenet.certificate import Certificate, Provenance, clopper_pearson_upper, wording
-from reliablenet.certificate.planning import (
-    largest_certifiable_errors,
-    rows_for_errors,
-    rows_needed,
-)
+from reliablenet.certificate.wording import DRAWN
 
 
 def certificate(errors=1, accepted=120, n=153, **changes) -> Certificate:
@@ -90,12 +86,12 @@ def test_a_threshold_is_written_in_its_own_size(value) -> None:
         (
             certificate(0, 40, 40),
             "0 confident mistakes in 40 rows: up to 7.22 % of all rows could be acted on wrongly "
-            "(95 % confidence); alpha = 5 % needs at least 59 rows",
+            "(95 % confidence); alpha = 5 % needs at least 59 fresh rows",
         ),
         (
             certificate(2, 40, 40),
             "2 confident mistakes in 40 rows: up to 14.92 % of all rows could be acted on wrongly "
-            "(95 % confidence); alpha = 5 % needs at least 124 rows",
+            "(95 % confidence); alpha = 5 % needs at least 124 fresh rows",
         ),
         (
             certificate(3, 100, 100),
@@ -120,18 +116,18 @@ def test_a_threshold_is_written_in_its_own_size(value) -> None:
             certificate(0, 40, 40, unit="group"),
             "0 confident mistakes in 40 groups (one row of each): a row drawn at random from a new "
             "group could be acted on wrongly with a chance of up to 7.22 % (95 % confidence); "
-            "alpha = 5 % needs at least 59 groups",
+            "alpha = 5 % needs at least 59 fresh groups",
         ),
         (
             certificate(0, 10, 100, alpha=1e-17),
             "0 confident mistakes in 100 rows: up to 2.96 % of all rows could be acted on wrongly "
-            "(95 % confidence); alpha = 0.000000000000001 % needs more rows than can be "
+            "(95 % confidence); alpha = 0.000000000000001 % needs more fresh rows than can be "
             "counted",
         ),
         (
             certificate(50, 80, 100, alpha=1e-14),
             "50 confident mistakes in 100 rows: up to 58.64 % of all rows could be acted on wrongly "
-            "(95 % confidence); alpha = 0.000000000001 % needs more rows than can be counted",
+            "(95 % confidence); alpha = 0.000000000001 % needs more fresh rows than can be counted",
         ),
         (
             certificate(3, 80, 100, rho=0.2),
@@ -146,7 +142,7 @@ def test_a_threshold_is_written_in_its_own_size(value) -> None:
         (
             certificate(1, 1, 1),
             "1 confident mistake in 1 row: up to 100 % of all rows could be acted on wrongly (95 % "
-            "confidence); alpha = 5 % needs at least 93 rows",
+            "confidence); alpha = 5 % needs at least 93 fresh rows",
         ),
         (
             certificate(1, 50, 60),
@@ -178,9 +174,11 @@ def test_a_bound_equal_to_alpha_is_not_printed_above_it(errors, n) -> None:
 @pytest.mark.parametrize("errors", [0, 1])
 def test_the_smallest_alpha_whose_rows_can_be_counted_has_them_counted(errors) -> None:
     """At 2^-50 both sides of the comparison are exact, and equal."""
-    assert re.search(r"at least [\d,]+ rows", certificate(errors, 10, 1000, alpha=2.0**-50).reason)
+    assert re.search(
+        r"at least [\d,]+ fresh rows", certificate(errors, 10, 1000, alpha=2.0**-50).reason
+    )
     smaller = certificate(errors, 10, 1000, alpha=2.0**-51)
-    assert smaller.reason.endswith("needs more rows than can be counted")
+    assert smaller.reason.endswith("needs more fresh rows than can be counted")
 
 
 def test_the_verdict_of_groups_never_speaks_of_all_rows() -> None:
@@ -263,33 +261,6 @@ def test_every_verdict_says_the_error_among_rows_acted_on_and_what_guessing_woul
     assert wording.acted_on(certificate(0, 0)) == "no row of 153 was acted on"
 
 
-@given(st.integers(1, 400), st.data(), st.sampled_from([0.001, 0.05, 0.3]))
-def test_no_remedy_suggests_a_larger_alpha_or_contradicts_the_reason(n, data, alpha) -> None:
-    accepted = data.draw(st.integers(0, n))
-    errors = data.draw(st.integers(0, accepted))
-    kind = data.draw(st.sampled_from(["fixed", "monotone"]))
-    threshold = math.inf if accepted == 0 else 0.9
-    made = certificate(errors, accepted, n, alpha=alpha, kind=kind, threshold=threshold)
-    words = wording.remedy(made, share=0.4)
-    assert (words == "") == made.certified
-    assert "alpha" not in words
-    assert "budget" not in words
-    if not made.certified and largest_certifiable_errors(n, alpha, 0.05) < 0:
-        rows = rows_for_errors(errors, alpha)
-        assert f"at least {rows:,} row" in words
-        assert f"needs at least {rows:,} row" in made.reason
-
-
-def test_where_the_rows_allow_a_threshold_the_remedy_names_it() -> None:
-    refused = certificate(20, 140)
-    allowed = certificate(3, 80, threshold=0.95, kind="monotone")
-    words = wording.remedy(refused, allowed=allowed)
-    assert words == (
-        "a certified threshold: these rows certify every one from 0.95 on, which acts on 52.3 % of "
-        "rows"
-    )
-
-
 def test_notes_tell_of_reuse_choice_copies_and_classes_not_known() -> None:
     assert wording.notes(certificate()) == []
     made = certificate(unknown=4, provenance=Provenance(chosen_among=10, uses=3, copies=7))
@@ -332,8 +303,8 @@ def test_a_share_of_nothing_is_a_dash() -> None:
          "1 confident mistake as well in 153 rows: at most 3.07 % of all rows will be acted on wrongly as well (95 % confidence)",
          "at most 5 % of all rows will be acted on wrongly as well (95 % confidence)"),
         ({"population": "group", "name": "race=A", "unit": "group", "tolerance": "5 kg"},
-         "1 confident mistake in 153 groups (one row of each) of race=A: a row of race=A drawn at random from a new group will be acted on with an error above 5 kg with a chance of at most 3.07 % (95 % confidence)",
-         "a row of race=A drawn at random from a new group will be acted on with an error above 5 kg with a chance of at most 5 % (95 % confidence)"),
+         "1 confident mistake in 153 groups (one row of each) whose row is of race=A: if it is of race=A, a row drawn at random from a new group will be acted on with an error above 5 kg with a chance of at most 3.07 % (95 % confidence)",
+         "if it is of race=A, a row drawn at random from a new group will be acted on with an error above 5 kg with a chance of at most 5 % (95 % confidence)"),
         ({"tolerance": "5 kg"},
          "1 confident mistake in 153 rows: at most 3.07 % of all rows will be acted on with an error above 5 kg (95 % confidence)",
          "with an error above 5 kg on at most 5 % of all rows from this source (95 % confidence)"),
@@ -348,26 +319,6 @@ def test_each_population_is_told_of_its_own_rows(changes, reason, verdict) -> No
     assert wording.reason(made) == reason
     assert wording.verdict(made).endswith(f", and {verdict}.")
     assert wording.verdict(made).startswith("Certified: the rule acts on ")
-
-
-@pytest.mark.parametrize(
-    ("made", "share", "words"),
-    [
-        (certificate(0, 40, 40), 1.0, "at least 59 rows to certify on"),
-        (certificate(0, 40, 40), 0.999, "at least 59 rows to certify on, about 60 rows in all"),
-        (certificate(0, 40, 60, rho=0.03), 1.0, "at least 69 rows to certify on"),  # enough at 0.05 alone
-        (certificate(0, 0, 60, threshold=math.inf), 1.0, "a model that is rarely wrong where it is sure: more training rows, or another method"),
-        (certificate(5, 80, 100), 1.0, "a higher threshold or a better model, certified on fresh rows"),
-        (certificate(40, 900, 1000, alpha=0.1, rho=0.2, threshold=0.9), 1.0, ""),
-        (certificate(4, 90, 100, rho=0.2), 1.0, f"about {rows_needed(0.05, 0.2, expected_jcw=0.04):,} fresh rows to certify on, if the rule goes on acting wrongly on 4 % of them"),
-        (certificate(4, 90, 100, rho=0.2, tolerance="5 kg", population="group", name="A", unit="group"), 1.0, f"about {rows_needed(0.05, 0.2, expected_jcw=0.04):,} fresh groups of A to certify on, if the rule goes on acting with an error above 5 kg on 4 % of them"),
-        (certificate(0, 10, 100, alpha=1e-17), 0.5, "more rows than can be counted to certify on"),
-    ],
-)  # fmt: skip
-def test_what_would_help_is_said_in_these_words(made, share, words) -> None:
-    assert wording.remedy(made, share) == words
-    if share == 1.0:
-        assert wording.remedy(made) == words
 
 
 def test_notes_say_what_a_reader_must_know() -> None:
@@ -431,3 +382,38 @@ def test_figures_in_a_column_keep_their_zeros() -> None:
     assert wording.percent_up(0.125, 0.2, trim=False) == "12.50 %"
     assert wording.percent_up(0.125, 0.2) == "12.5 %"
     assert wording.percent(0.1, 0) == "10 %"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"population": "class", "name": "0"}, f"1 confident mistake in 153 groups (one row of each) whose row is truly 0: if it is truly 0, {DRAWN} will be acted on wrongly with a chance of at most 3.07 % (95 % confidence)"),
+        ({"population": "group", "name": "ward=A"}, f"1 confident mistake in 153 groups (one row of each) whose row is of ward=A: if it is of ward=A, {DRAWN} will be acted on wrongly with a chance of at most 3.07 % (95 % confidence)"),
+        ({"population": "accepted", "n": 120}, f"1 mistake in 120 groups (one row of each) whose row was acted on: if it is acted on, {DRAWN} will be wrong with a chance of at most 3.9 % (95 % confidence)"),
+        ({"population": "predicted", "name": "0"}, f"1 confident mistake as 0 in 153 groups (one row of each): {DRAWN} will be acted on wrongly as 0 with a chance of at most 3.07 % (95 % confidence)"),
+    ],
+)  # fmt: skip
+def test_reasons_of_groups_are_sentences(changes, reason) -> None:
+    assert certificate(unit="group", **changes).reason == reason
+
+
+def test_coverage_of_groups_is_no_share_of_rows() -> None:
+    """One person with 5,000 rows that are all deferred counts once: the share of rows is far smaller."""
+    assert str(certificate(0, 200, 201, unit="group")) == (
+        "Certified: the rule acts on the row drawn from 99.5 % of groups, and a row drawn at random from a new "
+        "group is acted on wrongly with a chance of at most 5 % (95 % confidence)."
+    )
+    acting = wording.verdict(certificate(20, 140, unit="group"), "the model", acts=True)
+    assert acting == (
+        "Not certified: the model acts on the row drawn from 91.5 % of groups without a certificate."
+    )
+
+
+def test_what_was_acted_on_and_guessing_are_told_of_the_rows_drawn() -> None:
+    assert wording.acted_on(certificate(commonest=96, unit="group")) == (
+        "of 120 rows acted on, one of each group, 1 was wrong: 0.83 % (95 % interval 0.02 % to 4.56 %); "
+        "always answering the commonest label would be wrong on the row drawn from 37.3 % of groups"
+    )
+    assert wording.acted_on(certificate(0, 0, unit="group")) == (
+        "of 153 groups (one row of each) no row was acted on"
+    )

@@ -183,3 +183,56 @@ def test_delays_are_planned():
     assert {round(entry["jcw"], 3) for entry in found["delays"]} == {0.075, 0.1, 0.15, 0.25}
     assert next(e for e in found["delays"] if round(e["jcw"], 2) == 0.1)["median"] <= 140
     assert "alarm after" in run("plan", "--monitor", "--audit", 0.5).output
+
+
+def test_a_model_that_counts_groups_is_certified_and_renewed_by_groups(tmp_path):
+    base = LogisticRegression().fit(*table(400, 9))
+    model, out, fresh = (tmp_path / name for name in ("model.rnet", "new.rnet", "fresh.csv"))
+    frame, y = table(1500, 0)
+    rule = rn.CertifiedThreshold(base, alpha=0.1, random_state=0)
+    rule.fit(frame, y, groups=np.arange(1500) // 3).save(model)
+    frame, y = table(1200, 1)
+    frame.assign(y=y, who=np.arange(1200) // 2).to_csv(fresh, index=False)
+    words = (model, fresh, "--target", "y")
+    for command, more in (("certify", ()), ("recertify", ("--out", out))):
+        refused = run(command, *words, *more)
+        assert refused.exit_code == 2
+        assert (
+            "counts groups, one row of each. Say which column names them: --group COLUMN, or"
+            in (" ".join(refused.output.split()))
+        )
+        both = run(command, *words, *more, "--group", "who", "--ungrouped")
+        assert both.exit_code == 2
+        assert "--group or --ungrouped, not both" in both.output
+        rows = run(command, *words, *more, "--ungrouped")
+        assert rows.exit_code in (0, 3), rows.output
+        assert "rows are counted, where the model's own certificate counts groups" in rows.output
+        named = run(command, *words, *more, "--group", "who")
+        assert named.exit_code in (0, 3), named.output
+        assert "600 groups (one row of each)" in named.output
+        assert "where the model's own certificate" not in named.output
+    shown = run("inspect", out).output
+    assert "first certificate, counted groups" in shown
+    state = tmp_path / "state.json"
+    words = ("recertify", *words, "--out", out, "--sequential", state)
+    granted = run(*words, "--group", "who", "--json")
+    assert granted.exit_code == 0, granted.output
+    told = json.loads(granted.stdout)
+    assert (told["unit"], told["kind"], told["n"]) == ("group", "anytime", 600)
+    other = run(*words, "--ungrouped")
+    assert other.exit_code == 2
+    assert "This renewal counts groups since it began" in other.output
+
+
+def test_a_sequential_renewal_tells_of_copies(tmp_path):
+    base = LogisticRegression().fit(*table(400, 9))
+    model = tmp_path / "model.rnet"
+    rn.CertifiedThreshold(base, alpha=0.1, random_state=0).fit(*table(1200, 0)).save(model)
+    frame, y = table(150, 1)
+    frame = pd.concat([frame.assign(y=y)] * 5)
+    frame.to_csv(tmp_path / "fresh.csv", index=False)
+    words = ("recertify", model, tmp_path / "fresh.csv", "--target", "y", "--out")
+    for more in ((), ("--sequential", tmp_path / "state.json")):
+        told = run(*words, tmp_path / "new.rnet", *more)
+        assert "600 of 750 certification rows (80%) repeat another one" in told.output
+        assert "600 rows repeat another row of the fold, and count again" in told.output

@@ -106,7 +106,7 @@ def test_a_refused_certificate_writes_all_files_and_says_what_would_grant_it(
     assert result.exit_code == 3
     assert result.stdout.startswith("Not certified: the model defers every row.\n")
     assert "  because   0 confident mistakes in 36 rows: up to " in result.stdout
-    needed = "  needed    at least 59 rows to certify on, about 148 rows in all"
+    needed = "  needed    at least 59 fresh rows to certify on, about 148 fresh rows in all"
     assert needed in result.stdout
     assert page.exists()
     told = call("predict", out, loans / "new.csv", "--out", tmp_path / "d.csv")

@@ -121,7 +121,9 @@ def test_empty_and_too_few_rows() -> None:
 @pytest.mark.filterwarnings("ignore::reliablenet.errors.FoldWarning")
 @pytest.mark.filterwarnings("ignore::reliablenet.errors.ConstraintWarning")
 def test_ten_rows_are_fitted_and_refused_a_certificate_with_the_reason() -> None:
-    with pytest.warns(rn.errors.NotCertifiedWarning, match="in 4 rows: .* needs at least 59 rows"):
+    with pytest.warns(
+        rn.errors.NotCertifiedWarning, match="in 4 rows: .* needs at least 59 fresh rows"
+    ):
         model().fit(X[:10], np.arange(10) % 2)
 
 

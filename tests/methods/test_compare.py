@@ -413,7 +413,7 @@ def test_too_few_rows_recommend_nothing_and_say_how_many_it_takes() -> None:
     best = rn.compare(folds=folds, methods={"right": Scores(0)}, resamples=20).best()
     assert best.model is None
     assert "0 confident mistakes in 40 rows" in str(best)
-    assert "alpha = 5 % needs at least 59 rows" in str(best)
+    assert "alpha = 5 % needs at least 59 fresh rows" in str(best)
 
 
 def test_a_fold_without_errors_accepts_everything() -> None:

@@ -160,7 +160,7 @@ def test_selection_threshold_of_the_others_is_the_most_permissive_within_alpha(k
 @pytest.mark.filterwarnings("ignore::reliablenet.errors.ConstraintWarning")
 def test_without_a_certificate_everything_is_deferred_and_the_reason_is_given(kind, band) -> None:
     with pytest.warns(
-        rn.errors.NotCertifiedWarning, match=r"alpha = 0.1 % needs at least [\d,]+ rows"
+        rn.errors.NotCertifiedWarning, match=r"alpha = 0.1 % needs at least [\d,]+ fresh rows"
     ):
         model = quick(kind, alpha=0.001).fit(band.X[:300], band.y[:300])
     assert model.threshold_ == math.inf

@@ -51,6 +51,20 @@ class TestGroups:
             ]
         assert len(set(draws)) == 3
 
+    def test_a_model_that_counts_groups_is_not_certified_by_rows_unless_it_is_said(self) -> None:
+        rule = rn.CertifiedThreshold(LogisticRegression(), random_state=0)
+        model = rule.fit(PAST.X, PAST.y, groups=np.arange(len(PAST.y)) // 4)
+        with pytest.raises(rn.errors.InvalidParameterError) as caught:
+            model.certify(FRESH.X, FRESH.y)
+        assert str(caught.value) == (
+            "`groups` of CertifiedThreshold.certify must say whose row each is, as the certificate of this model "
+            'counts groups, one row of each (or be "rows" if each row is a unit of its own); got None.'
+        )
+        assert model.certify(FRESH.X, FRESH.y, groups=PERSON).unit == "group"
+        with pytest.warns(rn.errors.ReuseWarning):
+            found = model.certify(FRESH.X, FRESH.y, groups="rows")
+        assert (found.unit, found.n) == ("row", 1000)
+
     def test_every_word_about_it_speaks_of_groups(self, model) -> None:
         found = model.certify(FRESH.X, FRESH.y, groups=PERSON.astype(str))
         for words in (str(found), repr(found), found.reason, *found.to_dict()["notes"]):

@@ -13,7 +13,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from models_on_file import HERE, NETWORK_TOLERANCE, TOLERANCE, check_decisions, read as on_file
+from models_on_file import (
+    HERE,
+    NETWORK_TOLERANCE,
+    TOLERANCE,
+    check_decisions,
+    read as on_file,
+    without_words,
+)
 
 import reliablenet as rn
 
@@ -98,9 +105,8 @@ def settings_of_today(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def certificate_of_today(written: dict[str, Any]) -> dict[str, Any]:
-    """Return a certificate with what has been added to its file since, and without the hash of all."""
-    whole = ADDED_TO_CERTIFICATES | written
-    return {name: value for name, value in whole.items() if name != "sha256"}
+    """Return a certificate with what has been added to its file since, and without its words and their hash."""
+    return without_words(ADDED_TO_CERTIFICATES | written)
 
 
 def test_every_file_is_tried() -> None:

@@ -192,7 +192,7 @@ def test_and_with_a_certificate_nothing_is_said(rule) -> None:
 def test_the_others_defer_everything_without_a_certificate(rule) -> None:
     selection, certification = drawn(400, 1), drawn(20, 2)
     with pytest.warns(
-        rn.errors.NotCertifiedWarning, match=r"defers every row: .* needs at least 59 rows"
+        rn.errors.NotCertifiedWarning, match=r"defers every row: .* needs at least 59 fresh rows"
     ):
         model = around_echo(rule, selection, certification)
     assert model.threshold_ == math.inf

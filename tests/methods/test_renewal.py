@@ -8,8 +8,10 @@ from sklearn.linear_model import LogisticRegression
 
 import reliablenet as rn
 from reliablenet.errors import (
+    FoldWarning,
     InvalidDataError,
     InvalidParameterError,
+    LabelWarning,
     ModelFileError,
     NotCertifiedWarning,
 )
@@ -130,3 +132,91 @@ def test_a_rule_of_its_own_is_not_renewed():
         own = rn.ConformalRiskControl(base, alpha=0.1, random_state=0).fit(*draw(1500, 0))
     with pytest.raises(InvalidParameterError, match="a rule of its own"):
         renew(own, *fresh(own, 50, 1))
+
+
+PERSONS = np.repeat(np.arange(500), 3)
+
+
+@pytest.fixture(scope="module")
+def grouped():
+    base = LogisticRegression().fit(*draw(500, 9))
+    return rn.CertifiedThreshold(base, alpha=0.1, random_state=0).fit(
+        *draw(1500, 0), groups=PERSONS
+    )
+
+
+def test_a_model_that_counts_groups_is_not_renewed_by_rows_unless_it_is_said(grouped, tmp_path):
+    with pytest.raises(InvalidParameterError, match="`groups` of renew must say whose row each is"):
+        renew(grouped, *fresh(grouped, 900, 1))
+    renewed, found = renew(grouped, *fresh(grouped, 900, 1), groups=np.arange(900) // 3)
+    assert (found.unit, found.n, found.certified) == ("group", 300, True)
+    assert renewed.grouped_
+    again = rn.load(renewed.save(tmp_path / "renewed.rnet"))
+    assert (len(again.seen_.certified), len(again.evidence_)) == (300, 300)
+    X, y = draw(900, 1)
+    with pytest.raises(
+        InvalidDataError, match="given to `fit` already"
+    ):  # the rows not drawn as well
+        again.certify(X, y, groups=np.arange(900) // 3)
+    by_rows, found = renew(grouped, *fresh(grouped, 900, 2), groups="rows")
+    assert (found.unit, found.n, by_rows.grouped_) == ("row", 900, False)
+    assert json.loads(by_rows.chain_[0].document)["unit"] == "group"
+
+
+def test_a_sequential_renewal_counts_each_group_once_by_its_first_row_drawn(grouped, tmp_path):
+    path = tmp_path / "state.json"
+    with pytest.raises(
+        InvalidDataError, match=r"counts rows since it began\. Leave the groups out"
+    ):
+        RenewalState.begin(grouped).add(*fresh(grouped, 30, 4), np.arange(30))
+    state = RenewalState.begin(grouped, "group")
+    with pytest.raises(
+        InvalidDataError, match=r"counts groups since it began\. Say whose row each is"
+    ):
+        state.add(*fresh(grouped, 30, 4))
+    state = state.add(*fresh(grouped, 30, 4), [f"p{i // 3}" for i in range(30)])
+    kept = state.evidence
+    assert (state.looks, len(state.hashes), len(state.beside), len(state.groups)) == (
+        (10,), 10, 20, 10,
+    )  # fmt: skip
+    state.save(path)
+    assert "p3" not in path.read_text()
+    state = RenewalState.load(path, grouped)
+    assert state.unit == "group"
+    state = state.add(*fresh(grouped, 1200, 5), [f"p{5 + i // 2}" for i in range(1200)])
+    assert state.looks == (10, 605)  # five came before, and keep the row that was drawn then
+    assert state.evidence.score[:10].tolist() == kept.score.tolist()
+    with pytest.raises(InvalidDataError, match="None of these rows is of a new group"):
+        state.add(*fresh(grouped, 3, 6), ["p0", "p0", "p1"])
+    with pytest.raises(InvalidDataError, match="already"):
+        state.add(*fresh(grouped, 1200, 5), [f"q{i}" for i in range(1200)])
+    renewed, found = state.renew(grouped)
+    assert (found.unit, found.n, found.kind, found.certified) == ("group", 605, "anytime", True)
+    assert len(renewed.seen_.certified) == 605
+    saved = rn.load(renewed.save(tmp_path / "renewed.rnet"))
+    assert saved.grouped_
+    assert saved.threshold_ == found.threshold
+
+
+def test_names_of_groups_are_the_same_whatever_their_type(grouped):
+    state = RenewalState.begin(grouped, "group").add(*fresh(grouped, 20, 4), np.arange(20))
+    later = state.add(*fresh(grouped, 21, 5), [str(i) for i in range(21)])
+    assert later.looks == (20, 21)
+
+
+def test_a_sequential_renewal_tells_of_copies_and_unknown_labels(model):
+    X, y = draw(150, 4)
+    X, y = np.tile(X, (5, 1)), np.tile(y, 5).astype(object)
+    with pytest.warns(FoldWarning, match="600 of 750 certification rows"):
+        found = (
+            RenewalState.begin(model).add(model.score_rows(X, y), model_hashes(model, X)).certify()
+        )
+    assert found.provenance.copies == 600
+    assert any("repeat another row" in note for note in found.to_dict()["notes"])
+    X, y = draw(60, 4)
+    y = np.where(np.arange(60) < 10, "perhaps", y)
+    with pytest.warns(LabelWarning):
+        rows = model.score_rows(X, y)
+    found = RenewalState.begin(model).add(rows, model_hashes(model, X)).certify()
+    assert found.unknown == 10
+    assert found.commonest <= 50

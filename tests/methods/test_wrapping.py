@@ -797,11 +797,11 @@ def test_ten_rows_around_an_unfitted_and_two_around_a_fitted_classifier(rule) ->
     X, y = echo_rows(10)
     y[:2] = 0, 1
     with pytest.warns(
-        rn.errors.NotCertifiedWarning, match=r"needs at least \d+ rows|acts on no row"
+        rn.errors.NotCertifiedWarning, match=r"needs at least \d+ fresh rows|acts on no row"
     ):
         fit_but_for(rn.errors.FoldWarning, rule(LogisticRegression(), random_state=0), X, y)
     with pytest.warns(
-        rn.errors.NotCertifiedWarning, match=r"needs at least \d+ rows|acts on no row"
+        rn.errors.NotCertifiedWarning, match=r"needs at least \d+ fresh rows|acts on no row"
     ):
         fit_but_for(rn.errors.FoldWarning, rule(Echo(), random_state=0), X[:2], y[:2])
 

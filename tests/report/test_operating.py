@@ -11,6 +11,7 @@ from scipy.stats import binom
 
 from reliablenet.certificate import certified_threshold, certify, clopper_pearson_upper
 from reliablenet.certificate.scored import ScoredRows
+from reliablenet.report.curves import explorer_chart, written_points
 from reliablenet.report.operating import operating_points
 
 
@@ -107,3 +108,16 @@ def test_any_score_and_nothing_accepted() -> None:
     assert math.isnan(points.accuracy_accepted[-1])
     assert points.upper_bound[-1] == pytest.approx(clopper_pearson_upper(0, 3))
     assert points.accuracy_accepted[0] == pytest.approx(2 / 3)
+
+
+def test_the_explorer_of_groups_speaks_of_groups_and_writes_no_threshold_as_1():
+    near = 0.99999999999
+    rows = rows_of([near] * 100 + [0.9] * 100, [False] * 200)
+    for unit, said in (("row", "100 % of rows"), ("group", "the row drawn from 100 % of groups")):
+        points = operating_points(rows, 0.05, 0.05, own=[near], unit=unit)
+        chart = explorer_chart(points, written_points(points), 0)
+        assert said in chart.description.replace("\u202f", " ")
+        assert chart.y.title == f"share of all {unit}s"
+        ticks = [label.splitlines()[1] for _, label in chart.x.ticks]
+        assert "0.999999…" in ticks
+        assert "1" not in ticks

@@ -7,8 +7,10 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 
 import reliablenet as rn
 from reliablenet.bench import Store, pending_jobs, run_jobs
@@ -217,3 +219,16 @@ def test_without_jinja_one_line_says_what_to_install() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert result.stdout == "A report needs jinja2: pip install 'reliablenet[report]'\n"
+
+
+def test_the_page_of_a_comparison_by_groups_speaks_of_groups() -> None:
+    band = SyntheticBand(random_state=0).sample(2000)
+    found = rn.compare(
+        band.X, band.y, methods={"bayes": GaussianNB()}, resamples=20, groups=np.arange(2000) // 2
+    )
+    said = comparison_page(found).replace("\u202f", " ")
+    lead = said[said.index("By the share of rows acted on and right") :].partition("</p>")[0]
+    assert "such that a row drawn at random from a new group is acted on wrongly" in lead
+    assert "groups, one row of each." in lead
+    assert "of all rows" not in lead
+    assert "it acts on the row drawn from" in said

@@ -249,6 +249,7 @@ def test_the_constraint_need_not_have_the_precision_of_the_logits(of_logits, of_
 
 def test_settings_that_a_reader_looks_for_are_in_the_repr():
     assert repr(JCWConstraint(alpha=0.02)) == "JCWConstraint(alpha=0.02, threshold=0.8, tau=0.5)"
+    assert "threshold=0.9999999, " in repr(JCWConstraint(0.05, 0.9999999))
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_a_warm_up_epoch_does_not_count_as_feasible():
 def test_a_budget_left_unspent_is_told_with_the_numbers_of_the_epoch_kept():
     advice = history({}, {"jcw_selection": 0.02, "coverage": 0.31, "multiplier": 49.5}).advice()
     assert "left most of the budget unspent" in advice
-    assert "0.0200 of alpha = 0.05 at the training threshold 0.800" in advice
+    assert "0.0200 of alpha = 0.05 at the training threshold 0.8," in advice
     assert "coverage 0.31 and a multiplier of 49.5" in advice
     assert "threshold='certified'" in advice
 

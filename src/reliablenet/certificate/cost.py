@@ -12,7 +12,7 @@ from scipy.special import bdtr
 
 from reliablenet._checks import check_positive, parameter_error
 from reliablenet.certificate.record import Certificate
-from reliablenet.certificate.wording import confidence
+from reliablenet.certificate.wording import DRAWN, acts_on, confidence, cost_limit, units
 from reliablenet.errors import InvalidDataError
 
 ROUNDED = 1.0 + 1e-12  # a sum of costs is not over a limit because of its last bits
@@ -158,19 +158,30 @@ class CostCertificate(Certificate):
         level = f"({confidence(self.rho)} confidence)"
         bound = math.nextafter(self.upper_bound * self.largest, math.inf)
         most = math.ceil(bound * 1e4) / 1e4 if self.upper_bound > self.alpha else self.budget
-        shown = f"{most:.12g}"
+        total, mean = f"{self.cost:.12g} in all", f"{self.mean_cost:.4g} a {self.unit}"
         said = (
-            f"{self.accepted:,} of {self.n:,} rows acted on cost {self.cost:.12g} in all, "
-            f"{self.mean_cost:.4g} a row: acting {{}} cost at most {shown} a row on average {level}"
+            f"{self.accepted:,} of {self.n:,} rows acted on cost {total}, {mean}: acting {{}} cost at most "
+            f"{most:.12g} a row on average {level}"
         )
+        if self.unit == "group":
+            said = (
+                f"{self.accepted:,} rows acted on, of {units(self)}, cost {total}, {mean}: acting on {DRAWN} "
+                f"{{}} cost at most {most:.12g} on average {level}"
+            )
         if self.certified:
             return said.format("will")
         if self.threshold == math.inf:
             return (
-                f"no threshold keeps acting within {self.budget:.12g} a row on average in {self.n:,} rows "
-                f"{level}"
+                f"no threshold keeps acting within {self.budget:.12g} a {self.unit} on average in "
+                f"{units(self)} {level}"
             )
         return said.format("could")
+
+    def __str__(self) -> str:
+        if not self.certified or self.empty:
+            return super().__str__()
+        promised = f"{cost_limit(self.budget, self.unit)} ({confidence(self.rho)} confidence)"
+        return f"Certified: the rule {acts_on(self)}, and {promised}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the stored and the derived values as plain types."""

@@ -9,8 +9,8 @@ from reliablenet.certificate import wording
 from reliablenet.certificate.bounds import clopper_pearson_upper
 from reliablenet.certificate.cost import CostCertificate
 from reliablenet.certificate.planning import largest_certifiable_errors
-from reliablenet.certificate.record import Certificate
-from reliablenet.certificate.wording import confidence, exact, percent
+from reliablenet.certificate.record import Certificate, Unit
+from reliablenet.certificate.wording import confidence, exact
 
 if TYPE_CHECKING:
     from reliablenet.certificate.promise import Promise
@@ -21,8 +21,10 @@ NO_ROW = "no certification row"  # why a group or class is deferred
 MOST_NAMED = 5  # groups and classes that a sentence names one by one
 
 
-def promise_text(promise: Promise, tolerance: str = "") -> str:
+def promise_text(promise: Promise, tolerance: str = "", unit: Unit = "row") -> str:
     """Return what a promise says, as a sentence without its full stop; of numbers with their tolerance.
+
+    Where one row of each group is counted, the unit, it speaks of such a row and not of a share of rows.
 
     Examples
     --------
@@ -34,11 +36,15 @@ def promise_text(promise: Promise, tolerance: str = "") -> str:
     'at most 0.2 % of all rows are acted on wrongly as benign'
     >>> promise_text(Promise.by_group(0.05, by="ward"), "10 % of the truth")
     'in every group of ward, at most 5 % of the rows are acted on with an error above 10 % of the truth'
+    >>> promise_text(Promise.by_class({"ill": 0.01}), unit="group")
+    'if it is truly ill, a row drawn at random from a new group is acted on wrongly with a chance of at most 1 %'
     """
     if promise.kind == "all_of":
-        return "; ".join(promise_text(part, tolerance) for part in promise.parts)
+        return "; ".join(promise_text(part, tolerance, unit) for part in promise.parts)
     if promise.kind == "cost":
-        return f"acting costs at most {promise.alpha:.12g} a row on average"
+        return wording.cost_limit(_number(promise), unit)
+    if unit == "group":
+        return _drawn_text(promise, tolerance)
     acted = f"are acted on {wording.wrongly(tolerance)}"
     if promise.kind == "overall":
         return f"at most {exact(_number(promise))} of all rows {acted}"
@@ -56,13 +62,43 @@ def promise_text(promise: Promise, tolerance: str = "") -> str:
             one.format(label=label, share=exact(budget), where=where, acted=acted)
             for label, budget in promise.alpha.items()
         ]
-        return "; ".join(_some(named))
+        return "; ".join(some(named))
     share = exact(promise.alpha)
     return {
         "by_group": f"in every {_groups(promise, 'group')}, at most {share} of the rows {acted}",
         "by_class": f"of the rows of every true class, at most {share} {acted}",
         "by_predicted": f"for every predicted class, at most {share} of all rows {acted} as that class",
     }[promise.kind]
+
+
+def _drawn_text(promise: Promise, tolerance: str) -> str:
+    """Return what a promise says of a row drawn at random from a new group."""
+    acted = f"acted on {wording.wrongly(tolerance)}"
+    if promise.kind == "among_accepted":
+        acted = wording.wrong(tolerance)
+
+    def drawn(given: str, as_what: str, budget: float) -> str:
+        chance = f"with a chance of at most {exact(budget)}"
+        return f"{given}{wording.DRAWN} is {acted}{as_what} {chance}"
+
+    if isinstance(promise.alpha, dict):
+        where, told = f"{', '.join(promise.by)}=", []
+        for label, budget in promise.alpha.items():
+            given = {
+                "by_group": f"if it is of {where}{label}, ",
+                "by_class": f"if it is truly {label}, ",
+            }
+            as_what = f" as {label}" if promise.kind == "by_predicted" else ""
+            told.append(drawn(given.get(promise.kind, ""), as_what, budget))
+        return "; ".join(some(told))
+    given = {
+        "among_accepted": "if it is acted on, ",
+        "by_group": f"whatever its value of {' and '.join(promise.by)}, ",
+        "by_class": "whatever its true class, ",
+        "by_predicted": "for every predicted class, ",
+    }
+    as_what = " as that class" if promise.kind == "by_predicted" else ""
+    return drawn(given.get(promise.kind, ""), as_what, promise.alpha)
 
 
 def odd_deferred(promise: Promise | None) -> str:
@@ -109,15 +145,17 @@ def rule_verdict(
     if not c.certified and acts is None and c.threshold < math.inf:
         return f"Not certified: {subject} is not shown to keep its promise ({_promised(c)})."
     if not c.certified:
-        share = f"acts on {percent(c.coverage)} of rows without a certificate"
+        share = f"{wording.acts_on(c)} without a certificate"
         return f"Not certified: {subject} {share if acts else 'defers every row'}."
-    text = f"Certified: {subject} acts on {percent(c.coverage)} of rows, and "
+    text = f"Certified: {subject} {wording.acts_on(c)}, and "
     text += f"{_promised(c)} ({confidence(c.rho)} confidence)"
-    text += f"; deferred: {_names(list(c.deferred))}" if c.deferred else ""
-    return "; ".join([text, *(others_text(others, c.tolerance) for others in c.others)]) + "."
+    text += f"; deferred: {names(list(c.deferred))}" if c.deferred else ""
+    return (
+        "; ".join([text, *(others_text(others, c.tolerance, c.unit) for others in c.others)]) + "."
+    )
 
 
-def others_text(others: Others, tolerance: str = "") -> str:
+def others_text(others: Others, tolerance: str = "", unit: Unit = "row") -> str:
     """Say that groups which a promise does not name are acted on all the same.
 
     Examples
@@ -132,7 +170,8 @@ def others_text(others: Others, tolerance: str = "") -> str:
     seen = "no such row was seen"
     if others.n:
         counts = f"acted on {others.accepted:,}, {others.errors:,} {wording.wrong(tolerance)}"
-        seen = f"{others.n:,} of {others.of:,} rows: {counts}"
+        counted = "rows" if unit == "row" else "groups, one row of each"
+        seen = f"{others.n:,} of {others.of:,} {counted}: {counts}"
     whose = _groups(others.promise, "groups")
     return f"other {whose} are acted on without a promise of their own ({seen})"
 
@@ -148,13 +187,13 @@ def rule_reason(certificate: RuleCertificate) -> str:
     else:
         failed = [part for part in c.parts if not part.certified]
         acting = [part for part in failed if part.threshold < math.inf]
-        refused = _too_few(c) or acting or failed
-        said = [f"no certification row of {name}" for name in (*c.unproved, *_unseen(c))]
-        refused = [] if _unseen(c) else refused  # whatever the others show
-        said = _some(said + [part.reason for part in refused]) or ["nothing could be certified"]
-    named = [f"{name} ({why})" for name, why in c.deferred.items() if name not in _unseen(c)]
+        refused = too_few(c) or acting or failed
+        said = [f"no certification row of {name}" for name in (*c.unproved, *unseen(c))]
+        refused = [] if unseen(c) else refused  # whatever the others show
+        said = some(said + [part.reason for part in refused]) or ["nothing could be certified"]
+    named = [f"{name} ({why})" for name, why in c.deferred.items() if name not in unseen(c)]
     if named:
-        said.append(f"deferred: {_names(named)}")
+        said.append(f"deferred: {names(named)}")
     return "; ".join(said)
 
 
@@ -165,22 +204,6 @@ def verdict(
     if isinstance(certificate, Certificate):
         return wording.verdict(certificate, subject, acts)
     return rule_verdict(certificate, subject, acts)
-
-
-def remedy(certificate: Certificate | RuleCertificate, share: float = 1.0) -> str:
-    """Return what would grant a refused certificate of either kind, "" if it was granted."""
-    if isinstance(certificate, Certificate):
-        return wording.remedy(certificate, share)
-    if certificate.certified:
-        return ""
-    few = _too_few(certificate)
-    failed = [part for part in certificate.parts if not part.certified]
-    wanting = few or [part for part in failed if part.threshold < math.inf] or failed
-    unseen = _unseen(certificate)
-    if unseen or not wanting:
-        return f"certification rows of {_names(unseen or list(certificate.deferred))}"
-    # with groups, the share of each in all rows is not known: rows of the group are named alone
-    return "; ".join(_some([wording.remedy(part) for part in wanting]))
 
 
 def notes(certificate: Certificate | RuleCertificate) -> list[str]:
@@ -204,16 +227,16 @@ def rule_notes(certificate: RuleCertificate) -> list[str]:
     classes = c.rule.classes or [name for name, t in c.rule.thresholds.items() if t < math.inf]
     unlimited = [str(label) for label in classes if label not in c.promise.alpha]
     if c.promise.kind == "by_predicted" and unlimited:
-        said.append(f"no budget limits what is predicted as {_names(unlimited)}")
+        said.append(f"no budget limits what is predicted as {names(unlimited)}")
     if c.promise.kind == "by_class" and c.rule.classes is None:  # whose names are not known
         others = c.n - sum(part.n for part in c.parts)
         unlimited = ["something else"] if others else []
     if c.promise.kind == "by_class" and unlimited:
-        said.append(f"no budget limits mistakes on rows that are truly {_names(unlimited)}")
+        said.append(f"no budget limits mistakes on rows that are truly {names(unlimited)}")
     return said
 
 
-def _unseen(certificate: RuleCertificate) -> list[str]:
+def unseen(certificate: RuleCertificate) -> list[str]:
     """Return the groups and classes whose lack of certification rows holds the whole rule back.
 
     A group with a threshold of its own is deferred by itself.
@@ -237,7 +260,8 @@ def _closeness(part: Certificate) -> float:
     return counted / part.alpha
 
 
-def _too_few(certificate: RuleCertificate) -> list[Certificate]:
+def too_few(certificate: RuleCertificate) -> list[Certificate]:
+    """Return the parts that no count of mistakes could grant: they have too few rows."""
     # a rule that was fixed beforehand may defer a group for good
     asked = [p for p in certificate.parts if p.kind != "fixed" or p.threshold < math.inf]
     return [p for p in asked if largest_certifiable_errors(p.n, p.alpha, p.rho) < 0]
@@ -256,7 +280,7 @@ def _emptiness(c: RuleCertificate) -> str:
 
 
 def _promised(c: RuleCertificate) -> str:
-    return promise_text(c.promise, c.tolerance)
+    return promise_text(c.promise, c.tolerance, c.unit)
 
 
 def _groups(promise: Promise, noun: str) -> str:
@@ -268,13 +292,15 @@ def _number(promise: Promise) -> float:
     return promise.alpha
 
 
-def _some(sentences: list[str]) -> list[str]:
+def some(sentences: list[str]) -> list[str]:
+    """Return the first sentences, and how many more there are."""
     shown = sentences[:MOST_NAMED]
     more = len(sentences) - len(shown)
     return [*shown, f"and {more} more"] if more else shown
 
 
-def _names(names: list[str]) -> str:
-    texts = [str(name) for name in names]
+def names(known: list[str]) -> str:
+    """Return the first names in one text, and how many more there are."""
+    texts = [str(name) for name in known]
     between = "; " if any(", " in text for text in texts) else ", "  # crossed groups have commas
-    return between.join(_some(texts))
+    return between.join(some(texts))

@@ -208,7 +208,7 @@ class RuleCertificate(Counts):
         promises = [p for p in self.promise.simple() if p.kind in ("by_group", "by_class")]
         if not promises:
             raise InvalidParameterError(
-                f"{owner} needs a promise by group or by true class; this one is: {self.promise}."
+                f"{owner} needs a promise by group or by true class; this one is: {self._promised}."
             )
         for label, share in shares.items():
             check_positive(f"shares[{label!r}]", share, owner, zero=True)
@@ -238,6 +238,10 @@ class RuleCertificate(Counts):
         return next((part for part in self.parts if (part.name, part.population) == key), None)
 
     @property
+    def _promised(self) -> str:
+        return wording.promise_text(self.promise, self.tolerance, self.unit)
+
+    @property
     def reason(self) -> str:
         """Why the certificate was granted or refused, in numbers."""
         return wording.rule_reason(self)
@@ -258,7 +262,7 @@ class RuleCertificate(Counts):
             "reason": self.reason,
             "notes": wording.rule_notes(self),
             "promise": self.promise.to_dict(),
-            "promise_text": wording.promise_text(self.promise, self.tolerance),
+            "promise_text": self._promised,
             "rule": self.rule.to_dict(),
             "parts": [part.to_dict() for part in self.parts],
             "rho": self.rho,

@@ -12,6 +12,7 @@ from reliablenet.certificate.promise import Promise
 from reliablenet.certificate.record import Certificate, Population
 from reliablenet.certificate.rule import ALL, Rule
 from reliablenet.certificate.tally import limited_by
+from reliablenet.certificate.wording import threshold_text
 from reliablenet.errors import InvalidDataError
 
 if TYPE_CHECKING:
@@ -239,9 +240,15 @@ def _check_threshold(rule: Rule, promise: Promise, part: Certificate, own: bool)
     proved = -math.inf if part.threshold <= -sys.float_info.max else part.threshold
     if acts_from < proved or (proved == math.inf and part.accepted):
         raise InvalidDataError(
-            f"The rule acts from the score {acts_from:g} on, but the part {part.name!r} is proved only "
-            f"from {part.threshold:g} on."
+            f"The rule acts {_from(acts_from)}, but the part {part.name!r} is proved only {_from(part.threshold)}."
         )
+
+
+def _from(threshold: float) -> str:
+    """Say from which threshold on something holds."""
+    if math.isinf(threshold):
+        return "nowhere" if threshold > 0 else "everywhere"
+    return f"from {threshold_text(threshold)} on"
 
 
 def _limiting(promise: Promise, label: Any, classes: Any) -> list[str]:

@@ -34,6 +34,7 @@ def survival(certificate: AnyCertificate) -> str:
     # a sentence must not begin with the name of a column, which would be written large
     card, weakest = cards[name], f"the weakest part, {name}, " * (len(cards) > 1)
     elsewhere = percent_down(card.reach["total variation"])
+    unit = certificate.unit
     times = math.floor(100 * card.reach["likelihood ratio"]) / 100
     if times == 1.0:
         return (
@@ -41,6 +42,6 @@ def survival(certificate: AnyCertificate) -> str:
             "(sensitivity, not a promise)"
         )
     return (
-        f"{weakest}would survive if {elsewhere} of rows came from anywhere else, or if no kind of row became more "
+        f"{weakest}would survive if {elsewhere} of {unit}s came from anywhere else, or if no kind of {unit} became more "
         f"than {times:g} times as common or rare (sensitivity, not a promise)"
     )

@@ -14,14 +14,15 @@ from reliablenet.certificate.planning import (
     MOST_ROWS,
     largest_certifiable_errors,
     rows_for_errors,
-    rows_needed,
 )
 
 if TYPE_CHECKING:
-    from reliablenet.certificate.record import Certificate
+    from reliablenet.certificate.record import Certificate, Unit
     from reliablenet.certificate.rule_certificate import RuleCertificate
 
     AnyCertificate: TypeAlias = Certificate | RuleCertificate
+
+DRAWN = "a row drawn at random from a new group"  # what a count of groups speaks of
 
 
 def verdict(certificate: Certificate, subject: str = "the rule", acts: bool | None = None) -> str:
@@ -57,13 +58,13 @@ def verdict(certificate: Certificate, subject: str = "the rule", acts: bool | No
     if c.empty:
         return f"Certified, but worth nothing: {emptiness(c)}."
     if c.certified:
-        return f"Certified: {subject} acts on {percent(c.coverage)} of rows, and {_limit(c)}."
+        return (
+            f"Certified: {subject} {acts_on(c)}, and {_limit(c)} ({confidence(c.rho)} confidence)."
+        )
     if acts is None:
         return f"Not certified: {subject} is not shown to keep its budget of {exact(c.alpha)}."
     if acts:
-        return (
-            f"Not certified: {subject} acts on {percent(c.coverage)} of rows without a certificate."
-        )
+        return f"Not certified: {subject} {acts_on(c)} without a certificate."
     return f"Not certified: {subject} defers every row."
 
 
@@ -77,18 +78,18 @@ def reason(certificate: Certificate) -> str:
     >>> reason(Certificate(1, 153, 153, alpha=0.05, rho=0.05, threshold=0.0, kind="monotone"))
     '1 confident mistake in 153 rows: at most 3.07 % of all rows will be acted on wrongly (95 % confidence)'
     >>> reason(Certificate(0, 40, 40, alpha=0.05, rho=0.05, threshold=0.9))
-    '0 confident mistakes in 40 rows: up to 7.22 % of all rows could be acted on wrongly (95 % confidence); alpha = 5 % needs at least 59 rows'
+    '0 confident mistakes in 40 rows: up to 7.22 % of all rows could be acted on wrongly (95 % confidence); alpha = 5 % needs at least 59 fresh rows'
     """
     c = certificate
     level, bound = f"({confidence(c.rho)} confidence)", percent_up(c.upper_bound, c.alpha)
-    counted = f"{_mistakes(c, c.errors)} in {_units(c)}"
+    seen = f"{_mistakes(c, c.errors)} in {units(c)}"
     if c.certified:
-        return f"{counted}: {_claim(c, f'at most {bound}', 'will')} {level}"
+        return f"{seen}: {_claim(c, f'at most {bound}', 'will')} {level}"
     most = largest_certifiable_errors(c.n, c.alpha, c.rho)
-    observed = f"{counted}: {_claim(c, f'up to {bound}', 'could')} {level}"
+    observed = f"{seen}: {_claim(c, f'up to {bound}', 'could')} {level}"
     if most < 0:
-        return f"{observed}; alpha = {exact(c.alpha)} needs {_rows_missing(c)}"
-    allowed = f"alpha = {exact(c.alpha)} allows {_mistakes(c, most)} in {_units(c)}"
+        return f"{observed}; alpha = {exact(c.alpha)} needs {rows_missing(c)}"
+    allowed = f"alpha = {exact(c.alpha)} allows {_mistakes(c, most)} in {units(c)}"
     if c.threshold < math.inf:
         return f"{observed}; {allowed}"
     if c.kind == "monotone":
@@ -111,7 +112,8 @@ def acted_on(certificate: AnyCertificate) -> str:
     """
     c = certificate
     if c.accepted == 0:
-        return f"no row of {c.n:,} was acted on"
+        of = f"of {units(c)} no row" if c.unit == "group" else f"no row of {c.n:,}"
+        return f"{of} was acted on"
     low, high = c.error_accepted_interval
     text = (
         f"{_fate(c)}: {percent(c.error_accepted, 2)} ({confidence(c.rho)} interval {percent_down(low)} to "
@@ -126,64 +128,8 @@ def emptiness(certificate: AnyCertificate) -> str:
     if not c.empty:
         return ""
     if c.accepted == 0:
-        return f"the rule acted on none of {_units(c)}"
+        return f"the rule acted on none of {units(c)}"
     return _fate(c) if c.commonest is None else f"{_fate(c)}; {_guessing(c)}"
-
-
-def remedy(certificate: Certificate, share: float = 1.0, allowed: Certificate | None = None) -> str:
-    """Return what would grant a refused certificate, "" if it was granted.
-
-    A larger alpha is never advised: chosen after a look at these rows, it would void the promise.
-
-    Parameters
-    ----------
-    certificate : Certificate
-    share : float
-        Which part of a user's rows certify, to say how many are needed in all.
-    allowed : Certificate, optional
-        What the same rows say of the lowest threshold that they allow. To use it after a threshold
-        fixed beforehand has failed is no second look: whatever is certified there lies above it.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> from reliablenet.certificate.wording import remedy
-    >>> from reliablenet.certificate import Certificate
-    >>> few = Certificate(errors=0, accepted=40, n=40, alpha=0.05, rho=0.05, threshold=0.9)
-    >>> remedy(few, share=0.4)
-    'at least 59 rows to certify on, about 148 rows in all'
-    >>> near = Certificate(errors=40, accepted=900, n=1000, alpha=0.05, rho=0.05, threshold=0.9)
-    >>> remedy(near)
-    'about 3,701 fresh rows to certify on, if the rule goes on acting wrongly on 4 % of them'
-    """
-    c = certificate
-    if c.certified:
-        return ""
-    if allowed is not None and allowed.certified:
-        return (
-            f"a certified threshold: these rows certify every one from "
-            f"{threshold_text(allowed.threshold)} on, which acts on {percent(allowed.coverage)} of rows"
-        )
-    if largest_certifiable_errors(c.n, c.alpha, c.rho) < 0:
-        missing = _rows_missing(c)
-        in_all = ""
-        if share < 1.0 and isinstance(needed := _needed(c), int):
-            in_all = f", about {_count(math.ceil(needed / share), c.unit)} in all"
-        return f"{missing}{_whom(c)} to certify on{in_all}"
-    if c.threshold == math.inf:
-        return (
-            "a model that is rarely wrong where it is sure: more training rows, or another method"
-        )
-    if c.jcw >= c.alpha:
-        return "a higher threshold or a better model, certified on fresh rows"
-    rows = rows_needed(c.alpha, c.rho, expected_jcw=c.jcw)
-    return (
-        f"about {_count(rows, f'fresh {c.unit}')}{_whom(c)} to certify on, if the rule goes on acting {wrongly(c.tolerance)} "
-        f"on {percent(c.jcw)} of them"
-    )
 
 
 def notes(certificate: AnyCertificate) -> list[str]:
@@ -196,7 +142,7 @@ def notes(certificate: AnyCertificate) -> list[str]:
         )
     if c.unknown:
         said.append(
-            f"{_count(c.unknown, 'row')} of a class that the model does not know count as wrong"
+            f"{counted(c.unknown, 'row')} of a class that the model does not know count as wrong"
         )
     p = c.provenance
     if p is not None and p.chosen_among > 1:
@@ -207,7 +153,7 @@ def notes(certificate: AnyCertificate) -> list[str]:
             f"voids it"
         )
     if p is not None and p.copies:
-        said.append(f"{_count(p.copies, 'row')} repeat another row of the fold, and count again")
+        said.append(f"{counted(p.copies, 'row')} repeat another row of the fold, and count again")
     return said
 
 
@@ -326,72 +272,111 @@ def wrongly(tolerance: str = "") -> str:
     return f"with an error above {tolerance}" if tolerance else "wrongly"
 
 
+def acts_on(c: AnyCertificate) -> str:
+    """Say on how much a rule acts: on a share of rows, or of the rows drawn from groups."""
+    return f"acts on {rows_share(percent(c.coverage), c.unit)}"
+
+
+def rows_share(share: str, unit: Unit) -> str:
+    """Say of what something is a share: of rows, or of groups, of each of which one row was drawn.
+
+    Examples
+    --------
+    >>> from reliablenet.certificate.wording import rows_share
+    >>> rows_share("5 %", "row"), rows_share("5 %", "group")
+    ('5 % of rows', 'the row drawn from 5 % of groups')
+    """
+    return f"{share} of rows" if unit == "row" else f"the row drawn from {share} of groups"
+
+
 def _limit(c: Certificate) -> str:
-    """Say what is promised of the source: the budget, and with which confidence."""
-    level = f"({confidence(c.rho)} confidence)"
+    """Say what is promised of the source: the budget."""
+    at_most = f"at most {exact(c.alpha)}"
     if c.population != "all":
-        return f"{_claim(c, f'at most {exact(c.alpha)}', 'will')} {level}"
+        return _claim(c, at_most, "will")
     if c.unit == "row":
-        return f"{wrongly(c.tolerance)} on at most {exact(c.alpha)} of all rows from this source {level}"
-    return (
-        f"a row drawn at random from a new group is acted on {wrongly(c.tolerance)} with a chance of at most "
-        f"{exact(c.alpha)} {level}"
-    )
+        return f"{wrongly(c.tolerance)} on {at_most} of all rows from this source"
+    return f"{DRAWN} is acted on {wrongly(c.tolerance)} with a chance of {at_most}"
+
+
+def cost_limit(budget: float, unit: Unit) -> str:
+    """Say what is promised of a mean cost."""
+    if unit == "row":
+        return f"acting costs at most {budget:.12g} a row on average"
+    return f"acting on {DRAWN} costs at most {budget:.12g} on average"
 
 
 def _claim(c: Certificate, share: str, will: str) -> str:
     """Say of which rows which share will, or could, be acted on wrongly."""
+    acted = f"acted on {wrongly(c.tolerance)}"
+    acted += f" as {c.name}" if c.population == "predicted" else ""
+    if c.unit == "row":
+        if c.population == "accepted":
+            return f"{share} of the rows acted on {will} be {wrong(c.tolerance)}"
+        return f"{share} of {f'rows{whom(c)}' if whom(c) else 'all rows'} {will} be {acted}"
     if c.population == "accepted":
-        return f"{share} of the rows acted on {will} be {wrong(c.tolerance)}"
-    as_what = f" as {c.name}" if c.population == "predicted" else ""
+        acted = wrong(c.tolerance)
+    known = {"accepted": "acted on", "class": f"truly {c.name}", "group": f"of {c.name}"}
+    given = f"if it is {known[c.population]}, " if c.population in known else ""
+    return f"{given}{DRAWN} {will} be {acted} with a chance of {share}"
+
+
+def whom(c: AnyCertificate) -> str:
+    """Say of which rows, or of which groups by the row drawn, a certificate speaks; "" if of all."""
+    if c.population not in ("class", "group"):
+        return ""
+    known = f"truly {c.name}" if c.population == "class" else f"of {c.name}"
     if c.unit == "group":
-        return (
-            f"a row{_whom(c)} drawn at random from a new group {will} be acted on {wrongly(c.tolerance)}{as_what} "
-            f"with a chance of {share}"
-        )
-    whom = f"rows{_whom(c)}" if _whom(c) else "all rows"
-    return f"{share} of {whom} {will} be acted on {wrongly(c.tolerance)}{as_what}"
-
-
-def _whom(c: AnyCertificate) -> str:
-    if c.population == "class":
-        return f" that are truly {c.name}"
-    return f" of {c.name}" if c.population == "group" else ""
+        return f" whose row is {known}"
+    return f" that are {known}" if c.population == "class" else f" {known}"
 
 
 def _mistakes(c: Certificate, number: int) -> str:
-    counted = _count(number, "mistake" if c.population == "accepted" else "confident mistake")
-    return f"{counted} as {c.name}" if c.population == "predicted" else counted
+    made = counted(number, "mistake" if c.population == "accepted" else "confident mistake")
+    return f"{made} as {c.name}" if c.population == "predicted" else made
 
 
 def _fate(c: AnyCertificate) -> str:
     were = "was" if c.errors == 1 else "were"
-    return f"of {_count(c.accepted, 'row')} acted on {c.errors:,} {were} {wrong(c.tolerance)}"
+    each = ", one of each group," if c.unit == "group" else ""
+    return (
+        f"of {counted(c.accepted, 'row')} acted on{each} {c.errors:,} {were} {wrong(c.tolerance)}"
+    )
 
 
 def _guessing(c: AnyCertificate) -> str:
-    return f"always answering the commonest label would be wrong on {percent(c.guessing_error)} of rows"
+    share = rows_share(percent(c.guessing_error), c.unit)
+    return f"always answering the commonest label would be wrong on {share}"
 
 
-def _units(c: AnyCertificate) -> str:
-    counted = _count(c.n, c.unit)
-    counted = counted if c.unit == "row" else f"{counted} (one row of each)"
-    return f"{counted} acted on" if c.population == "accepted" else f"{counted}{_whom(c)}"
+def units(c: AnyCertificate) -> str:
+    """Say of how many rows, or of how many groups, a certificate speaks."""
+    if c.unit == "row":
+        return f"{counted(c.n, 'row')}{' acted on' if c.population == 'accepted' else whom(c)}"
+    whose = " whose row was acted on" if c.population == "accepted" else whom(c)
+    return f"{counted(c.n, 'group')} (one row of each){whose}"
 
 
-def _needed(c: Certificate) -> int | None:
-    """Return the rows that so many mistakes need; None if they are too many to count."""
+def needed(c: Certificate) -> int | None:
+    """Return how many rows, or groups, so many mistakes need; None if they are too many to count."""
     countable = c.alpha >= 1.0 / MOST_ROWS and c.errors <= c.alpha * MOST_ROWS
     return int(rows_for_errors(c.errors, c.alpha, c.rho)) if countable else None
 
 
-def _rows_missing(c: Certificate) -> str:
-    if (needed := _needed(c)) is None:
-        return f"more {c.unit}s than can be counted"
-    return f"at least {_count(needed, c.unit)}"
+def rows_missing(c: Certificate) -> str:
+    """Say how many rows are needed: fresh ones, unless a look at any time was planned.
+
+    To add some to rows that were looked at, and look again, would void the promise.
+    """
+    noun = c.unit if c.kind == "anytime" else f"fresh {c.unit}"
+    rows = needed(c)
+    return (
+        f"more {noun}s than can be counted" if rows is None else f"at least {counted(rows, noun)}"
+    )
 
 
-def _count(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """Write a number of things, one or several."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 

@@ -71,6 +71,7 @@ def certify(
             "random."
         ),
     ] = "",
+    ungrouped: options.Ungrouped = False,
     alpha: options.MaybeAlpha = None,
     rho: options.MaybeRho = None,
     promise: promises.Names = None,
@@ -115,12 +116,17 @@ def certify(
         sensitivity_values,
         show,
         show_json,
+        unit_lines,
     )
     from reliablenet.tables.files import local_file
 
     extra: dict[str, object] = {}
-    acts_at, borne = "", None
+    acts_at, borne, changed = "", None, {}
     if predictions:
+        if ungrouped:
+            raise typer.BadParameter(
+                "--ungrouped goes with MODEL and DATA; predictions have no unit yet."
+            )
         if target:
             raise typer.BadParameter(
                 "--target is for MODEL and DATA; for a file of predictions give --label."
@@ -197,24 +203,27 @@ def certify(
                 "give MODEL, DATA and --target (the model has its threshold and its promise), or "
                 "--predictions."
             )
-        from reliablenet.cli.rows import FreshRows, load_model  # torch takes seconds
+        from reliablenet.cli.rows import FreshRows, check_unit, load_model  # torch takes seconds
 
         fitted = load_model(model)
+        check_unit(fitted, group, ungrouped)
         limits = (fitted.alpha if alpha is None else alpha, fitted.rho if rho is None else rho)
         with local_file(data, header=not no_header) as path, folder_on(dask, path) as cluster:
             fresh = FreshRows(fitted, path, target, group)
             found = fresh.certify(*limits, None if cluster is None else cluster.run_fresh(fresh))
-        borne = fresh.breakdown
+        borne, changed = fresh.breakdown, unit_lines(fitted, found)
         subject = "the model"
     if as_json:
         if borne is not None:
             extra["breakdown"] = bearing_values(borne)
         show_json(found.to_dict() | extra | {"sensitivity": sensitivity_values(found)})
     else:
-        lines = certificate_lines(found, acts_at=acts_at) | bearing_lines(borne)
+        lines = certificate_lines(found, acts_at=acts_at) | changed | bearing_lines(borne)
         if model is not None and not found.certified:
+            unit = f" --group {group}" if group else " --ungrouped" * ungrouped
             lines["next"] = (
-                f"a new threshold from fresh rows: reliablenet recertify {model} FRESH-ROWS --target {target} --out RENEWED"
+                f"a new threshold from fresh {found.unit}s: reliablenet recertify {model} FRESH-ROWS --target {target}"
+                f"{unit} --out RENEWED"
             )
         show(verdict(found, subject), lines)
     if not found.certified:

@@ -53,12 +53,19 @@ def contents_of(model: Any, path: Path) -> dict[str, Any]:
         "threshold": model.threshold_,
         "promise": None
         if model.promise is None
-        else promise_text(model.promise, model.certificate_.tolerance),
+        else promise_text(model.promise, model.certificate_.tolerance, model.certificate_.unit),
         "certificate": model.certificate_.to_dict(),
         "breakdown": bearing_values(model.breakdown_),
         "sensitivity": sensitivity_values(model.certificate_),
         "chain": [
-            {"certificate": link.certificate, "reason": link.reason, "date": link.date or None}
+            {
+                "certificate": link.certificate,
+                "unit": json.loads(link.document).get("unit", "row")
+                if link.document
+                else model.certificate_.unit,
+                "reason": link.reason,
+                "date": link.date or None,
+            }
             for link in getattr(model, "chain_", ())
         ],
         "data_fingerprint": manifest["fingerprint"],
@@ -109,7 +116,9 @@ def lines_of(model: Any, contents: dict[str, Any]) -> dict[str, str]:
         lines["rows"] += "s" * (made.uses != 1)
     for number, link in enumerate(contents["chain"], 1):
         when = f", {link['date']}" if link["date"] else ""
-        lines[f"certificate {number}"] = f"{link['reason']}{when} ({link['certificate'][:16]})"
+        lines[f"certificate {number}"] = (
+            f"{link['reason']}{when}, counted {link['unit']}s ({link['certificate'][:16]})"
+        )
     lines["data"] = f"fingerprint {contents['data_fingerprint'][:16]}"
     lines["made with"] = ", ".join(f"{name} {v}" for name, v in contents["versions"].items())
     lines["sha256"] = contents["sha256"]["file"]

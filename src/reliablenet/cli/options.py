@@ -147,6 +147,13 @@ NoHeader = Annotated[
         "--no-header", help="The first line is a row: columns are called 0, 1, 2 and so on."
     ),
 ]
+Ungrouped = Annotated[
+    bool,
+    typer.Option(
+        "--ungrouped",
+        help="Each row is a unit of its own, though the model's own certificate counts groups.",
+    ),
+]
 Categorical = Annotated[
     str,
     typer.Option(

@@ -27,10 +27,11 @@ def certificate_lines(
     confidence of ours.
     """
     from reliablenet.certificate import RuleCertificate, promise_wording, wording
+    from reliablenet.certificate.remedies import remedy
 
     lines = {"because": certificate.reason, "acted on": wording.acted_on(certificate)}
     if not certificate.certified:
-        lines["needed"] = promise_wording.remedy(certificate, share)
+        lines["needed"] = remedy(certificate, share)
     elif isinstance(certificate, RuleCertificate):
         for name, threshold in certificate.rule.thresholds.items():
             lines["acts" if name == "all" else f"acts, {name}"] = _when(threshold)
@@ -47,6 +48,17 @@ def _when(threshold: float) -> str:
     from reliablenet.certificate.wording import threshold_text
 
     return f"at confidence {threshold_text(threshold)} or more"
+
+
+def unit_lines(model: Any, certificate: Certificate | RuleCertificate) -> dict[str, str]:
+    """Return what is to be said where a certificate counts another unit than the model's own."""
+    own = model.certificate_.unit
+    if certificate.unit == own:
+        return {}
+    return {
+        "unit": f"{certificate.unit}s are counted, where the model's own certificate counts {own}s: the two promises "
+        "are about different things"
+    }
 
 
 def bearing_lines(breakdown: Breakdown | None) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -24,6 +24,14 @@ def recertify(
     reason: Annotated[
         str, typer.Option(help="Why, for the chain of certificates in the file.")
     ] = "renewed on fresh rows",
+    group: Annotated[
+        str,
+        typer.Option(
+            help="Column that says which rows belong together; one row of each group counts, drawn at "
+            "random. With --sequential it is drawn in the look that the group first comes in."
+        ),
+    ] = "",
+    ungrouped: options.Ungrouped = False,
     sequential: Annotated[
         Path | None,
         typer.Option(
@@ -45,32 +53,30 @@ def recertify(
     Example: reliablenet recertify model.rnet march.csv --target default --out renewed.rnet --sequential renewal.json
     """
     from reliablenet.certificate.promise_wording import verdict
-    from reliablenet.cli.printing import certificate_lines, show, show_json
-    from reliablenet.cli.rows import FreshRows, load_model
+    from reliablenet.cli.printing import certificate_lines, show, show_json, unit_lines
+    from reliablenet.cli.rows import FreshRows, check_unit, load_model
     from reliablenet.cli.sign import key_password
-    from reliablenet.methods.renewal import RenewalState, adopt, refuse_own_rule, renew
+    from reliablenet.methods.renewal import RenewalState, refuse_own_rule, renew
     from reliablenet.modelfile.signature import sign_file, signed_with
     from reliablenet.tables.files import local_file
 
     fitted = load_model(model, trusted_keys)
     refuse_own_rule(fitted)
+    check_unit(fitted, group, ungrouped)
     with local_file(data, header=not no_header) as path:
-        fresh = FreshRows(fitted, path, target)
+        fresh = FreshRows(fitted, path, target, group)
         rows, hashes = fresh.read_all()
     if sequential is None:
-        renewed, found = renew(fitted, rows, hashes, reason)
+        renewed, found = renew(fitted, rows, hashes, reason, rows.group if group else "rows")
     else:
         state = (
             RenewalState.load(sequential, fitted)
             if sequential.exists()
-            else RenewalState.begin(fitted)
+            else RenewalState.begin(fitted, "group" if group else "row")
         )
-        state = state.add(rows, hashes)
+        state = state.add(rows, hashes, rows.group)
         state.save(sequential)
-        found = state.certify()
-        kept: Any = state.evidence
-        known = state.hashes if len(state.hashes) == found.n else None
-        renewed = adopt(fitted, found, kept.scored(), known, reason)
+        renewed, found = state.renew(fitted, reason)
     if found.certified:
         renewed.save(out)
         if key is not None:
@@ -80,12 +86,12 @@ def recertify(
     if as_json:
         show_json(found.to_dict() | {"out": str(out) if found.certified else None})
     else:
-        lines = certificate_lines(found)
+        lines = certificate_lines(found) | unit_lines(fitted, found)
         if found.certified:
             lines["written"] = f"{out}, certificate {len(renewed.chain_)} in its chain"
         elif sequential is not None:
             lines["needed"] = (
-                f"more fresh rows; {found.n:,} are kept in {sequential}; look again at any time"
+                f"more fresh {found.unit}s; {found.n:,} are kept in {sequential}; look again at any time"
             )
         else:
             lines["note"] = (

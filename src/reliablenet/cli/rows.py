@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import typer
 from numpy.typing import NDArray
 
 from reliablenet._listing import listed
@@ -154,15 +155,28 @@ def compare_source(
         frame = isinstance(rows[0], pd.DataFrame)
         X = pd.concat(rows) if frame else np.concatenate(rows)
         return source_test(model, X, level=level, groups=names, random_state=seed)
-    if model.grouped_:
-        raise InvalidDataError(
-            "The certificate of this model counts groups, one row of each. Say which column names them: "
-            "--group COLUMN."
-        )
+    refuse_no_groups(model)
     new = NewRows(model)
     for X, _ in feature_batches(model, path):
         new.add(X)
     return new.test(level, seed)
+
+
+def refuse_no_groups(model: Any, otherwise: str = "") -> None:
+    """Raise if the model's own certificate counts groups, and no column names them."""
+    if model.grouped_:
+        raise InvalidDataError(
+            "The certificate of this model counts groups, one row of each. Say which column names them: "
+            f"--group COLUMN{otherwise}."
+        )
+
+
+def check_unit(model: Any, group: str, ungrouped: bool) -> None:
+    """Raise unless it is said whose rows are whose, where the model's own certificate counts groups."""
+    if group and ungrouped:
+        raise typer.BadParameter("give --group or --ungrouped, not both.")
+    if not group and not ungrouped:
+        refuse_no_groups(model, ", or --ungrouped if each row is a unit of its own")
 
 
 class FreshRows:

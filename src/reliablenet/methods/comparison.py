@@ -230,7 +230,7 @@ class Comparison:
         rows = "rows" if offer.unit == "row" else "groups, one row of each"
         within = f"within alpha = {self.alpha:g}"
         if self.promise is not None:
-            within = f"such that {promise_text(self.promise, self.tolerance)},"
+            within = f"such that {promise_text(self.promise, self.tolerance, offer.unit)},"
         if self.tolerance:
             within += f" (right: off by no more than {self.tolerance})"
         return (

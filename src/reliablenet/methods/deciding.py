@@ -20,7 +20,7 @@ from reliablenet.errors import OddInputWarning
 from reliablenet.methods.dask_frames import certify_dask, decide_dask
 from reliablenet.methods.decisions import RowOutputs
 from reliablenet.methods.evidence import Evidence
-from reliablenet.methods.held_out import HeldOut
+from reliablenet.methods.held_out import HeldOut, groups_to_count
 from reliablenet.methods.inputs import check_labels
 from reliablenet.methods.layers import find_encoder
 from reliablenet.methods.promised import Columns, group_columns, rule_of
@@ -185,8 +185,9 @@ class DecidingMixin(ABC):
             label that is none of ``classes_`` counts as wrong.
         alpha, rho : float, optional
             By default those of the estimator. A model with a promise has its budgets there.
-        groups : array-like of shape (n,), optional
-            Whose row each is; one row of each group counts, drawn at random.
+        groups : array-like of shape (n,) or "rows", optional
+            Whose row each is; one row of each group counts, drawn at random. A model whose own certificate
+            counts groups needs them; "rows" says that each row is a unit of its own.
         by : optional
             Group of each row that the promise is about, as for `decide`.
         random_state : int
@@ -208,6 +209,7 @@ class DecidingMixin(ABC):
                 "alpha", owner, "be None: the promise of the model has its budgets", alpha
             )
         check_is_fitted(self)
+        groups = groups_to_count(self, groups, owner)
         if is_dask(X):
             return certify_dask(self, X, y, budget, groups=groups, by=by, seed=seed)
         hashes = model_hashes(self, self._check_rows(X, reset=False))

@@ -18,6 +18,7 @@ from reliablenet.certificate.promise import plain_label
 from reliablenet.certificate.rule import factorize
 from reliablenet.certificate.rule_certify import judge_fixed_rule
 from reliablenet.certificate.scored import ScoredRows
+from reliablenet.certificate.wording import threshold_text
 from reliablenet.errors import InvalidDataError
 from reliablenet.tables.tolerance import Values
 
@@ -272,7 +273,7 @@ def check_counts(rows: ScoredRows, certificate: Certificate | RuleCertificate) -
     if counts != stated:
         raise InvalidDataError(
             "The evidence contradicts the certificate: it has (errors, accepted, n) = "
-            f"{counts} at the threshold {certificate.threshold:g}, the certificate {stated}."
+            f"{counts} at the threshold {threshold_text(certificate.threshold)}, the certificate {stated}."
         )
 
 

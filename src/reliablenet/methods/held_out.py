@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from reliablenet._checks import parameter_error
 from reliablenet._warn import warn_user
 from reliablenet.certificate import Certificate, Promise, Provenance, Rule, RuleCertificate
 from reliablenet.certificate.fingerprint import Fingerprint
@@ -98,6 +99,25 @@ class HeldOut:
         warn_of_reuse(uses)
         counted: Found = replace(found, provenance=replace(made, uses=uses))
         return counted
+
+
+def groups_to_count(model: Any, groups: Any, owner: str) -> Any:
+    """Return whose row each is, None where each row is a unit of its own.
+
+    A model whose certificate counts groups is not certified by rows unless that is said: the bound of
+    rows that belong together is too small.
+    """
+    if isinstance(groups, str) and groups == "rows":
+        return None
+    if groups is None and model.grouped_:
+        raise parameter_error(
+            "groups",
+            owner,
+            "say whose row each is, as the certificate of this model counts groups, one row of each (or be "
+            '"rows" if each row is a unit of its own)',
+            groups,
+        )
+    return groups
 
 
 def warn_of_repeats(found: Copies) -> None:

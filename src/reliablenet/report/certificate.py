@@ -6,6 +6,7 @@ import math
 
 from reliablenet.certificate import Certificate, RuleCertificate
 from reliablenet.certificate.cost import CostCertificate
+from reliablenet.certificate.record import Unit
 from reliablenet.certificate.rule_checks import Others
 from reliablenet.report import text
 from reliablenet.report.charts import Numbers, marked_numbers
@@ -20,6 +21,16 @@ KINDS = {
 UNITS = {
     "row": "it is about a random new row from the same source",
     "group": "it is about a random row of a random new group, whatever the number of its rows",
+}
+
+
+COUNTED = {
+    "row": "rows of the certification fold, seen once",
+    "group": "groups of the certification fold, one row of each, drawn at random",
+}
+OBSERVED = {
+    "row": "observed share of all rows",
+    "group": "observed share of all groups, by the row drawn",
 }
 
 
@@ -50,6 +61,11 @@ PARTS_OF_THE_WHOLE = (
 )
 
 
+def counted_rows(unit: Unit) -> str:
+    """Say what is counted on a page: rows, or groups by one row of each."""
+    return "rows" if unit == "row" else "groups, one row of each"
+
+
 def voids(certificate: Certificate | RuleCertificate) -> list[tuple[str, str]]:
     """Return what voids a certificate, each in a few words and in a sentence."""
     whole = not isinstance(certificate, RuleCertificate)
@@ -61,13 +77,10 @@ def certificate_facts(certificate: Certificate | RuleCertificate) -> list[tuple[
     if isinstance(certificate, RuleCertificate):
         return _rule_facts(certificate)
     c, made = certificate, certificate.provenance
-    counted = "rows of the certification fold, seen once"
-    if c.unit == "group":
-        counted = "groups of the certification fold, one row of each, drawn at random"
     whole = c.accepted == c.n or c.kind == "fixed"
     facts = [
         ("K", text.count(c.errors), "rows acted on and wrong"),
-        ("n", text.count(c.n), counted),
+        ("n", text.count(c.n), COUNTED[c.unit]),
         ("JCW", text.percent(c.jcw, 2), "observed share acted on and wrong, K / n"),
         (
             "Upper bound",
@@ -109,8 +122,8 @@ def _rule_facts(certificate: RuleCertificate) -> list[tuple[str, str, str]]:
     c = certificate
     facts = [
         ("K", text.count(c.errors), "rows acted on and wrong, of all"),
-        ("n", text.count(c.n), "rows of the certification fold, seen once"),
-        ("Acts on", text.percent(c.coverage), "observed share of all rows"),
+        ("n", text.count(c.n), COUNTED[c.unit]),
+        ("Acts on", text.percent(c.coverage), OBSERVED[c.unit]),
         (
             "Wrong where it acts",
             text.percent(c.error_accepted, 2),
@@ -138,7 +151,8 @@ def parts_table(certificate: Certificate | RuleCertificate) -> Numbers | None:
     """Return the parts of a promise, one row each; None where there is only one budget."""
     if not isinstance(certificate, RuleCertificate):
         return None
-    columns = ["Of", "Rows", "Acts on", "Acts and is wrong", "Upper bound", "Budget", "Confidence"]
+    counted = "Rows" if certificate.unit == "row" else "Groups, one row of each"
+    columns = ["Of", counted, "Acts on", "Acts and is wrong", "Upper bound", "Budget", "Confidence"]
     columns += ["Acts from", "Kept"]
     rows = [_part_cells(part) for part in certificate.parts]
     rows += [_others_cells(others) for others in certificate.others if others.n]
@@ -160,7 +174,11 @@ def _others_cells(others: Others) -> list[str]:
 def _part_cells(part: Certificate) -> list[str]:
     deferred = part.threshold == math.inf
     kept = "✓ nothing is acted on" if deferred else "✓ shown" if part.certified else "✕ not shown"
-    names = {"all": "all rows", "accepted": "rows acted on", "cost": "cost of a row"}
+    names = {
+        "all": f"all {part.unit}s",
+        "accepted": "rows acted on",
+        "cost": f"cost of a {part.unit}",
+    }
     name = names.get(part.name, part.name)
     if part.population == "predicted":
         name = f"predicted {part.name}"

@@ -6,10 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from reliablenet.certificate import Certificate, RuleCertificate
+from reliablenet.certificate import Certificate, Promise, RuleCertificate
+from reliablenet.certificate.promise_wording import promise_text
+from reliablenet.certificate.wording import acts_on
 from reliablenet.methods import Comparison
 from reliablenet.methods.method_result import MethodResult
 from reliablenet.report import text
+from reliablenet.report.certificate import counted_rows
 from reliablenet.report.charts import Axis, Numbers, marked_numbers
 from reliablenet.report.curves import distinct_curves, risk_coverage_chart
 from reliablenet.report.page import render
@@ -70,6 +73,8 @@ def comparison_page(comparison: Comparison, *, title: str | None = None) -> str:
     first, _, rest = best.sentence.partition(". ")
     results = list(comparison.results.values())
     axis = _axis(comparison)
+    unit = results[0].certificate.unit
+    promise = comparison.promise or Promise.overall(comparison.alpha)
     return render(
         "comparison.html",
         title=title or "Comparison of methods",
@@ -80,6 +85,9 @@ def comparison_page(comparison: Comparison, *, title: str | None = None) -> str:
         alpha=comparison.alpha,
         rho=comparison.rho,
         n=results[0].certificate.n,
+        counted=counted_rows(unit),
+        limit=text.typeset(promise_text(promise, comparison.tolerance, unit)),
+        acts_on="" if best.certificate is None else text.typeset(acts_on(best.certificate)),
         resamples=comparison.draws.shape[1],
         ends=[text.percent(end, 0) for end in (axis.low, axis.high)],
         ranking=[_standing(comparison, result, axis) for result in results],

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from reliablenet.certificate.wording import rows_share
 from reliablenet.metrics import RiskCoverageCurve
 from reliablenet.report import text
 from reliablenet.report.charts import (
@@ -65,17 +66,17 @@ def explorer_chart(points: OperatingPoints, written: Mapping[str, list[str]], at
     last = len(points) - 1
     ticks = sorted({round(last * part / 4) for part in range(5)})
     labels = [
-        f"{text.percent(float(points.coverage[i]), 0)}\n{_short(float(points.threshold[i]))}"
+        f"{text.percent(float(points.coverage[i]), 0)}\n{text.threshold(float(points.threshold[i]))}"
         for i in ticks
     ]
     x = Axis(
-        "share of rows acted on, and below it the threshold",
+        f"share of {points.unit}s acted on, and below it the threshold",
         0,
         last,
         tuple((100 * i / last, label) for i, label in zip(ticks, labels, strict=True)),
     )
     highest = min(float(points.upper_bound.max()), HEADROOM * points.alpha)
-    y = percent_axis("share of all rows", 0, 1.1 * max(highest, 1.5 * points.alpha))
+    y = percent_axis(f"share of all {points.unit}s", 0, 1.1 * max(highest, 1.5 * points.alpha))
     certified = np.flatnonzero(points.certified)
     bands: tuple[Band, ...] = ()
     if len(certified):
@@ -86,12 +87,13 @@ def explorer_chart(points: OperatingPoints, written: Mapping[str, list[str]], at
     columns = list(COLUMNS)
     rows = [[written[name][i] for name in columns] for i in shown]
     alpha, steps = text.budget(points.alpha), len(points) < MOST_POINTS
+    acted = rows_share(written["coverage"][at], points.unit)
+    wrong = rows_share(written["jcw"][at], points.unit)
     return Chart(
         title="Acted on and wrong, by threshold",
         description=(
-            f"Of {points.n:,} certification rows. At the marked threshold "
-            f"{written['threshold'][at]} the model acts on {written['coverage'][at]} of rows; "
-            f"{written['jcw'][at]} of all rows are acted on and wrong, with an upper bound of "
+            f"Of {points.n:,} certification {points.unit}s. At the marked threshold "
+            f"{written['threshold'][at]} the model acts on {acted}, and wrongly on {wrong}, with an upper bound of "
             f"{written['bound'][at]} against a budget of {alpha}."
         ),
         x=x,
@@ -180,11 +182,3 @@ def _at(curve: RiskCoverageCurve, share: float) -> float:
     """Return the error rate at the least coverage that reaches a share."""
     place = int(np.searchsorted(curve.coverage, share - 1e-12))
     return float(curve.risk[min(place, len(curve.risk) - 1)])
-
-
-def _short(value: float) -> str:
-    """Write a threshold for a tick, in as few digits as tell it from 1."""
-    if math.isinf(value):
-        return text.threshold(value)
-    digits = next((n for n in range(3, 9) if float(f"{value:.{n}g}") < 1.0), 3)
-    return f"{value:.{digits}g}"

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from reliablenet._checks import parameter_error
 from reliablenet.certificate import Certificate, RuleCertificate, promise_wording, wording
 from reliablenet.certificate.judgement import judge
+from reliablenet.certificate.remedies import remedy
 from reliablenet.certificate.shift_wording import survival
 from reliablenet.methods import Comparison, SelectiveEstimator
 from reliablenet.methods.layers import layers
@@ -20,7 +21,13 @@ from reliablenet.modelfile import versions
 from reliablenet.report import text
 from reliablenet.report.bearing import bearing_parts, bearing_table, moves_table
 from reliablenet.report.calibration import calibration_charts, reliability_bins
-from reliablenet.report.certificate import budget_scale, certificate_facts, parts_table, voids
+from reliablenet.report.certificate import (
+    budget_scale,
+    certificate_facts,
+    counted_rows,
+    parts_table,
+    voids,
+)
 from reliablenet.report.charts import marked_numbers
 from reliablenet.report.curves import (
     COLUMNS,
@@ -106,7 +113,9 @@ def model_page(
     if importance is None and fold is not None:
         importance = fold_importance(model, table)
     own = (certificate.threshold, model.threshold_, model.selection_threshold_)
-    points = operating_points(evidence.scored(), certificate.alpha, certificate.rho, own)
+    points = operating_points(
+        evidence.scored(), certificate.alpha, certificate.rho, own, unit=certificate.unit
+    )
     acts = model.threshold_ < math.inf
     mistakes, n_mistakes = accepted_mistakes(model, rows)
     bins = reliability_bins(evidence.top_probability, ~evidence.wrong)
@@ -131,9 +140,12 @@ def model_page(
         scale=budget_scale(certificate),
         parts=parts_table(certificate),
         voids=voids(certificate),
+        counted=counted_rows(certificate.unit),
         promise=""
         if model.promise is None
-        else text.sentence(promise_wording.promise_text(model.promise, certificate.tolerance)),
+        else text.sentence(
+            promise_wording.promise_text(model.promise, certificate.tolerance, certificate.unit)
+        ),
         **_bearing(model),
         resting=[] if importance is None else importance_bars(importance),
         importance=importance,
@@ -190,9 +202,9 @@ def _remedy(model: SelectiveEstimator) -> str:
     """Return what would grant a refused certificate; of a fixed threshold also what the fold allows."""
     made = model.certificate_
     if isinstance(made, RuleCertificate) or made.certified or made.kind == "monotone":
-        return promise_wording.remedy(made)
+        return remedy(made)
     allowed = judge(model.evidence_.scored(), made.alpha, made.rho, unit=made.unit)
-    return wording.remedy(made, allowed=allowed)
+    return remedy(made, allowed=allowed)
 
 
 def _explorer(points: OperatingPoints, threshold: float) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from reliablenet.certificate import clopper_pearson_upper
 from reliablenet.certificate.judgement import judge
+from reliablenet.certificate.record import Unit
 from reliablenet.certificate.scored import ScoredRows
 
 LIMIT = 2000
@@ -29,12 +30,14 @@ class OperatingPoints:
     accepted, errors : integer arrays of shape (m,)
         Rows accepted; accepted and wrong.
     n : int
-        Rows of the fold.
+        Rows of the fold; with groups, one row of each.
     alpha, rho : float
     certified_from : float
         Every threshold from here on is certified, all of them at once; ``inf`` if none is.
     certified_bound : float
         Upper bound of JCW that holds for all of these at once.
+    unit : {"row", "group"}
+        What was counted.
     """
 
     threshold: NDArray[np.float64]
@@ -45,6 +48,7 @@ class OperatingPoints:
     rho: float
     certified_from: float
     certified_bound: float
+    unit: Unit = "row"
 
     def __len__(self) -> int:
         return len(self.threshold)
@@ -92,7 +96,12 @@ class OperatingPoints:
 
 
 def operating_points(
-    rows: ScoredRows, alpha: float, rho: float, own: Iterable[float] = (), limit: int = LIMIT
+    rows: ScoredRows,
+    alpha: float,
+    rho: float,
+    own: Iterable[float] = (),
+    limit: int = LIMIT,
+    unit: Unit = "row",
 ) -> OperatingPoints:
     """Return what thresholds do on the rows of a certification fold.
 
@@ -105,6 +114,8 @@ def operating_points(
     limit : int
         The largest number of further thresholds. Where there are more distinct scores, they are taken
         at even distances of accepted rows. Each is the shortest decimal that accepts what it accepts.
+    unit : {"row", "group"}
+        What the rows stand for.
 
     Returns
     -------
@@ -149,6 +160,7 @@ def operating_points(
         rho=rho,
         certified_from=start,
         certified_bound=found.upper_bound,
+        unit=unit,
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from reliablenet._json import strict
 from reliablenet._listing import listed
 from reliablenet.certificate import Promise, RuleCertificate, promise_wording, wording
+from reliablenet.certificate.remedies import remedy
 from reliablenet.certificate.shift_wording import survival
 from reliablenet.monitor.delays import plan_delay
 from reliablenet.report import text
@@ -180,7 +181,7 @@ def _folds(subject: Subject) -> Section:
 def _promise(subject: Subject) -> Section:
     made, promise = subject.model.certificate_, subject.model.promise
     promised = Promise.overall(made.alpha) if promise is None else promise
-    sentence = promise_wording.promise_text(promised, made.tolerance)
+    sentence = promise_wording.promise_text(promised, made.tolerance, made.unit)
     facts = [
         Fact("promise", "What is promised", sentence, text.sentence(sentence)),
         Fact("speaks_of", "What it is about", made.unit, text.sentence(UNITS[made.unit])),
@@ -211,7 +212,7 @@ def _evidence(subject: Subject) -> Section:
     told = [text.sentence(made.reason), text.sentence(wording.acted_on(made))]
     told += [text.sentence(note) for note in promise_wording.notes(made)]
     if not made.certified:
-        told.append(text.sentence(promise_wording.remedy(made)))
+        told.append(text.sentence(remedy(made)))
     parts = parts_table(made)
     return Section(
         "evidence",
@@ -309,10 +310,15 @@ def _monitoring(subject: Subject) -> Section:
 def _chain(subject: Subject) -> Section:
     links = subject.contents["chain"]
     rows = [
-        [str(number), link["date"] or text.NONE, link["reason"], link["certificate"]]
+        [
+            *(str(number), link["date"] or text.NONE, link["reason"]),
+            *(f"{link['unit']}s", link["certificate"]),
+        ]
         for number, link in enumerate(links, 1)
     ]
-    table = marked_numbers(["Number", "Date", "Reason", "SHA-256 of the certificate"], rows)
+    table = marked_numbers(
+        ["Number", "Date", "Reason", "Counted", "SHA-256 of the certificate"], rows
+    )
     return Section(
         "chain",
         "Chain of certificates",

@@ -13,6 +13,7 @@ from torch import Tensor
 from reliablenet._checks import check_count, parameter_error
 from reliablenet.certificate.planning import certifiable_jcw
 from reliablenet.certificate.threshold import jcw_threshold
+from reliablenet.certificate.wording import threshold_text
 from reliablenet.risk.event import compute_violation
 from reliablenet.risk.surrogate import psi
 from reliablenet.training import ranks
@@ -192,7 +193,7 @@ class AdaptiveSchedule(BaseSchedule):
         if best.feasible:
             history.stopped = (
                 f"the budget holds without the constraint: selection-fold JCW is "
-                f"{best.jcw_selection:.4f} at threshold {history.threshold:.4g}, "
+                f"{best.jcw_selection:.4f} at threshold {threshold_text(history.threshold)}, "
                 f"where {run.settings.aim:.4f} can be certified"
             )
 

@@ -375,7 +375,7 @@ class JCWConstraint(nn.Module):
 
     def extra_repr(self) -> str:
         """Show the settings that a reader looks for first."""
-        return f"alpha={self.alpha:g}, threshold={self.threshold:g}, tau={self.tau:g}"
+        return f"alpha={self.alpha:g}, threshold={self.threshold!r}, tau={self.tau:g}"
 
 
 class _WithGradient(Function):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from reliablenet._drawing import COLOURS, new_figure
 from reliablenet._renamed import renamed_method
+from reliablenet.certificate.wording import threshold_text
 from reliablenet.errors import InvalidDataError
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ class History:
             return (
                 f"Training left most of the budget unspent: selection-fold JCW is "
                 f"{kept.jcw_selection:.4f} of alpha = {self.alpha:g} at the training threshold "
-                f"{self.threshold:.3f}, with coverage {kept.coverage:.2f} and a multiplier of "
+                f"{threshold_text(self.threshold)}, with coverage {kept.coverage:.2f} and a multiplier of "
                 f"{kept.multiplier:.1f}. threshold='certified' spends the rest by lowering the "
                 "threshold; to spend it in training, start at a smaller tau (Schedule(tau=0.05))."
             )
