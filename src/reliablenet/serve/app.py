@@ -246,8 +246,8 @@ def _read_rows(body: dict[str, Any], served: ServedModel) -> Rows:
 
 
 def _predictions(answer: Answer, name: str) -> dict[str, Any]:
-    answers = answer.answers
-    rows = zip(answers.values, answers.confidences, answers.accepted, answer.logged, strict=True)
+    answers, logged = answer.answers, answer.logged
+    columns = (answers.values, answers.confidences, answers.accepted, logged.ids, logged.audit)
     return {
         "predictions": [
             {
@@ -257,7 +257,7 @@ def _predictions(answer: Answer, name: str) -> dict[str, Any]:
                 "id": number,
                 "audit": audit,
             }
-            for value, confidence, accepted, (number, audit) in rows
+            for value, confidence, accepted, number, audit in zip(*columns, strict=True)
         ]
     }
 

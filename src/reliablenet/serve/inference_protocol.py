@@ -92,8 +92,8 @@ def write_answer(
         (title, kind, values),
         ("confidence", "FP64", answers.confidences),
         ("accepted", "BOOL", answers.accepted),
-        ("id", "BYTES", [entry.id for entry in logged]),
-        ("audit", "BOOL", [entry.audit for entry in logged]),
+        ("id", "BYTES", logged.ids),
+        ("audit", "BOOL", logged.audit),
     ]
     return {
         "model_name": name,
