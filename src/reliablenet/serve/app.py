@@ -19,11 +19,11 @@ from reliablenet.errors import DecisionLogError
 from reliablenet.monitor.log import DecisionLog, Entry
 from reliablenet.report.monitor import monitor_page
 from reliablenet.serve import describing, inference_protocol, manual, outcomes
-from reliablenet.serve.columns import Rows
 from reliablenet.serve.counters import Counters
 from reliablenet.serve.desk import Answer, Desk
 from reliablenet.serve.errors import RequestError, busy, unusable
 from reliablenet.serve.guard import FAILED, LOOPBACK, Guard, too_large
+from reliablenet.serve.rows import Rows
 from reliablenet.serve.served import ServedModel
 from reliablenet.serve.settings import Settings
 from reliablenet.serve.watching import Watching
