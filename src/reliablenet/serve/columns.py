@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from array import array
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -71,7 +71,7 @@ class Columns:
         )
         self._complete = complete - self.idle - set(allow_missing)
         self._needed = [name for name in self.names or [] if name not in self.idle]
-        self._take = _taker(self._needed)
+        self._take = {name: itemgetter(name) for name in self._needed}
         self._learned = self.numbers | self.categories
         self._direct = self._takes_arrays(model, encoder)
         self._index = pd.Index(self.names or [], dtype=object)  # quicker than arrow's texts
@@ -218,8 +218,7 @@ class Columns:
                 if not record.keys() <= known or len(record) < len(needed):
                     self._check_names(record, f"Row {place}")
         try:
-            rows = map(self._take, records)
-            columns = dict(zip(needed, map(list, zip(*rows, strict=True)), strict=True))
+            columns = {name: list(map(take, records)) for name, take in self._take.items()}
         except KeyError:
             for place, record in enumerate(records):
                 self._check_names(record, f"Row {place}")
@@ -364,13 +363,6 @@ def _texts(values: list[Value]) -> Any:
     kept: Any = values
     texts = set(map(type, values)) <= {str, type(None)}
     return pd.array(kept, dtype="str") if texts else np.array(kept, object)
-
-
-def _taker(names: Sequence[str]) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
-    """Return what takes the values of these names from a record."""
-    if len(names) == 1:  # of one name `itemgetter` returns the value itself
-        return lambda record: (record[names[0]],)
-    return itemgetter(*names) if names else lambda record: ()
 
 
 def _is_list_of(values: Any, kind: type) -> bool:

@@ -53,12 +53,12 @@ class ColumnArrays:
     def __len__(self) -> int:
         return self.rows
 
-    def __getitem__(self, name: str) -> NDArray[np.float64] | CodedTexts:
+    def __getitem__(self, name: Any) -> Any:
         return self.columns[name]
 
     def first(self) -> dict[str, Any]:
         """Return the values of the first row, None for a category that is missing."""
-        row: dict[str, Any] = {}
+        row: dict[Any, Any] = {}
         for name, values in self.columns.items():
             if isinstance(values, CodedTexts):
                 code = values.codes[0]

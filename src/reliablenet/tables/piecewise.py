@@ -119,7 +119,7 @@ class PiecewiseEncoder(TabularEncoder):
 
         It holds where the number lies among the bins: 2.25 is a quarter into the third.
         """
-        table = X if isinstance(X, ColumnArrays) else self._aligned(X)
+        table: Any = X if isinstance(X, ColumnArrays) else self._aligned(X)
         blocks: list[NDArray[Any]] = []
         for place, numbers in enumerate(self._all_numbers(table)):
             blocks += self._number_blocks(place, numbers)
