@@ -21,7 +21,8 @@ from reliablenet.tables.piecewise import PiecewiseEncoder
 
 NUMBERS: dict[str, Any] = {"type": ["number", "boolean", "null"]}
 ANYTHING: dict[str, Any] = {"type": ["string", "number", "boolean", "null"]}
-NUMBER_TYPES = frozenset({int, float, bool, type(None)})
+PLAIN_NUMBERS = frozenset({int, float})
+NUMBER_TYPES = PLAIN_NUMBERS | {bool, type(None)}
 VALUE_TYPES = NUMBER_TYPES | {str}
 TOO_LARGE = 1.7e308
 WORDS = {int: "a number", float: "a number", bool: "true or false", str: "text", list: "a list"}
@@ -166,10 +167,8 @@ class Columns:
                 raise unusable(
                     f"Row {place} of `inputs` must hold {self.width} numbers; got {len(row)}."
                 )
-            strange = next(
-                (i for i, value in enumerate(row) if type(value) not in (int, float)), None
-            )
-            if strange is not None:
+            if not set(map(type, row)) <= PLAIN_NUMBERS:
+                strange = next(i for i, value in enumerate(row) if type(value) not in PLAIN_NUMBERS)
                 raise unusable(
                     f"Column {strange} must hold numbers; got {_word(row[strange])} in row {place}.",
                     str(strange),

@@ -68,10 +68,10 @@ def _read_tensor(tensor: Any) -> tuple[str, list[int], list[Any]]:
             f"{len(values)}.",
             name,
         )
-    allowed = TYPES[kind]
-    for place, value in enumerate(values):
-        if value is not None and type(value) not in allowed:
-            raise unusable(f"Column {name!r} holds no {kind} in row {place}.", name)
+    allowed = {*TYPES[kind], type(None)}
+    if not set(map(type, values)) <= allowed:
+        place = next(i for i, value in enumerate(values) if type(value) not in allowed)
+        raise unusable(f"Column {name!r} holds no {kind} in row {place}.", name)
     return name, shape, values
 
 
