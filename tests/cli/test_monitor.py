@@ -97,10 +97,10 @@ def test_a_decision_log_is_read_whole_and_outcomes_count_where_they_belong(tmp_p
         rule = log.put_in_force("loans", "1" * 64, certificate.to_json())
         coin = AuditCoin(bytes(32), share=0.5)
         kept = log.append(rule, coin, ["yes"] * 400, [0.9] * 400, accepted.tolist())
-        audited = np.array([entry.audit for entry in kept])
+        audited = np.array(kept.audit)
         told = [
-            Outcome(entry.id, truth="no" if bad else "yes")
-            for place, (entry, bad) in enumerate(zip(kept, wrong, strict=True))
+            Outcome(name, truth="no" if bad else "yes")
+            for place, (name, bad) in enumerate(zip(kept.ids, wrong, strict=True))
             if place % 10  # every tenth is still to come; those not picked do not count
         ]
         log.record(told[::-1])

@@ -15,7 +15,7 @@ def test_the_page_of_a_log_is_written_and_the_alarm_still_ends_with_4(call, tmp_
     with DecisionLog(tmp_path / "d.db", create=True) as log:
         rule = log.put_in_force("loans", "0" * 64, made.to_json())
         logged = log.append(rule, AuditCoin(bytes(32), 1.0), ["a"] * 60, [0.9] * 60, [True] * 60)
-        log.record([Outcome(name, wrong=False) for name, _ in logged[:40]])
+        log.record([Outcome(name, wrong=False) for name in logged.ids[:40]])
         quiet = call("monitor", tmp_path / "d.db", "--out", tmp_path / "page.html")
         assert quiet.exit_code == 0, quiet.output
         assert "No alarm" in (tmp_path / "page.html").read_text()
@@ -23,7 +23,7 @@ def test_the_page_of_a_log_is_written_and_the_alarm_still_ends_with_4(call, tmp_
         machine = call("monitor", tmp_path / "d.db", "--out", tmp_path / "page.html", "--json")
         assert json.loads(machine.stdout)["page"] == str(tmp_path / "page.html")
         assert "page" not in json.loads(call("monitor", tmp_path / "d.db", "--json").stdout)
-        log.record([Outcome(name, wrong=True) for name, _ in logged[40:]])
+        log.record([Outcome(name, wrong=True) for name in logged.ids[40:]])
     lenient = call(
         "monitor", tmp_path / "d.db", "--out", tmp_path / "lenient.html", "--alpha", 0.99
     )

@@ -14,7 +14,7 @@ from reliablenet.errors import (
     InvalidParameterError,
 )
 from reliablenet.monitor.coin import AuditCoin
-from reliablenet.monitor.log import DecisionLog, Outcome, Status
+from reliablenet.monitor.log import DecisionLog, Outcome, Status, schema
 from reliablenet.monitor.log.verification import verify
 
 MODEL = hashlib.sha256(b"model").hexdigest()
@@ -36,8 +36,8 @@ def fill(log, coin, n=6, **more):
 def test_what_is_written_is_read(log, coin):
     written = fill(log, coin, groups=[None, "a", "b", "a", "ü", ""])
     entries = list(log.entries())
-    assert [entry.id for entry in entries] == [name for name, _ in written]
-    assert [entry.audit for entry in entries] == [coin.picks(name) for name, _ in written]
+    assert [entry.id for entry in entries] == written.ids
+    assert [entry.audit for entry in entries] == list(map(coin.picks, written.ids))
     first = entries[1]
     assert (first.label, first.confidence, first.accepted, first.group) == ("no", 0.501, True, "a")
     assert (first.model, first.share) == (MODEL, 0.5)
@@ -55,9 +55,7 @@ def test_as_many_as_came_are_written_to_the_bit(log, coin, n):
     rule = log.put_in_force("loans", MODEL, "{}")
     labels, accepted = [f"label {i}" for i in range(n)], [i % 3 > 0 for i in range(n)]
     written = log.append(rule, coin, labels, confidences, accepted)
-    expected = [
-        (*one, *rest) for one, *rest in zip(written, labels, confidences, accepted, strict=True)
-    ]
+    expected = list(zip(*written, labels, confidences, accepted, strict=True))
     assert [(e.id, e.audit, e.label, e.confidence, e.accepted) for e in log.entries()] == expected
     with pytest.raises(ValueError, match="one length"):
         log.append(rule, coin, labels, [*confidences, 0.5], accepted)
@@ -81,8 +79,8 @@ def test_what_only_some_decisions_have_is_written_beside_the_rest(log, coin, n):
         nothing = [None] * n
         assert [entry.tolerance for entry in entries] == given.get("tolerances", nothing)
         assert [entry.group for entry in entries] == given.get("groups", nothing)
-        kept = log.features([name for name, _ in written])
-        assert [kept.get(name) for name, _ in written] == given.get("features", nothing)
+        kept = log.features(written.ids)
+        assert list(map(kept.get, written.ids)) == given.get("features", nothing)
         assert {(entry.rule, entry.share) for entry in entries} == {(rule, coin.share)}
         assert len({entry.time for entry in entries}) == 1
 
@@ -98,7 +96,7 @@ def test_a_reader_goes_on_where_it_stopped(log, coin, monkeypatch):
 
 
 def test_outcomes_join_by_id_and_the_first_one_stands(log, coin):
-    a, b, c, *_ = [name for name, _ in fill(log, coin)]
+    a, b, c, *_ = fill(log, coin).ids
     reported = [Outcome(a, truth="yes"), Outcome(b, truth="yes"), Outcome("none-1", truth="yes")]
     assert log.record(reported) == [Status.RECORDED, Status.RECORDED, Status.UNKNOWN]
     again = [
@@ -130,20 +128,19 @@ def test_an_outcome_says_the_truth_or_right_or_wrong():
 
 def test_what_waits_for_a_person(log, coin):
     written = fill(log, coin, 40)
-    picked = [name for name, audit in written if audit]
+    picked = [name for name, audit in zip(*written, strict=True) if audit]
     assert [entry.id for entry in log.to_audit(100)] == picked
     log.record([Outcome(picked[0], truth="no")])
     assert [entry.id for entry in log.to_audit(2)] == picked[1:3]
-    deferred = [name for place, (name, _) in enumerate(written) if place % 3 == 0]
+    deferred = written.ids[::3]
     assert [entry.id for entry in log.deferred(3)] == [
         name for name in reversed(deferred) if name != picked[0]
     ][:3]
 
 
 def test_features_are_kept_only_if_given(log, coin):
-    plain, kept = fill(log, coin, 1), fill(log, coin, 1, features=['{"age": 30}'])
-    found = log.features([plain[0].id, kept[0].id])
-    assert found == {kept[0].id: '{"age": 30}'}
+    plain, kept = fill(log, coin, 1).ids, fill(log, coin, 1, features=['{"age": 30}']).ids
+    assert log.features([*plain, *kept]) == {kept[0]: '{"age": 30}'}
 
 
 def test_a_rule_is_noted_when_it_changes(log):
@@ -206,7 +203,7 @@ def test_threads_write_at_once_and_lose_nothing(log, coin):
 
     def work():
         for _ in range(10):
-            found.extend(name for name, _ in fill(log, coin, 3))
+            found.extend(fill(log, coin, 3).ids)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
@@ -219,7 +216,7 @@ def test_threads_write_at_once_and_lose_nothing(log, coin):
 
 def test_two_servers_write_one_log(log, place, coin):
     with DecisionLog(place, create=True) as other:
-        ids = [name for name, _ in [*fill(log, coin), *fill(other, coin), *fill(log, coin)]]
+        ids = [*fill(log, coin).ids, *fill(other, coin).ids, *fill(log, coin).ids]
         assert [entry.id for entry in other.entries()] == ids
         assert log.record([Outcome(ids[7], truth="yes")]) == [Status.RECORDED]
         assert other.record([Outcome(ids[7], truth="yes")]) == [Status.KNOWN]
@@ -235,8 +232,20 @@ def test_a_failed_write_leaves_nothing_and_begins_a_new_run(log, coin):
     assert len(runs) == 2
 
 
+def test_a_connection_that_breaks_costs_one_write(postgres, coin, monkeypatch, caplog):
+    with DecisionLog(postgres.new_database(), create=True) as log:
+        fill(log, coin)
+        with monkeypatch.context() as patched:
+            patched.setattr(schema, "LOCK", "SELECT pg_terminate_backend(pg_backend_pid())")
+            with pytest.raises(DecisionLogError, match="cannot be written"):
+                fill(log, coin)
+        fill(log, coin)
+        assert log.counts()["decisions"] == 12
+    assert not caplog.records
+
+
 def test_an_empty_batch_writes_nothing(log, coin):
-    assert fill(log, coin, 0) == []
+    assert fill(log, coin, 0) == ([], [])
     assert log.record([]) == []
 
 

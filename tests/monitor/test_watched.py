@@ -34,10 +34,10 @@ def fill(log, n, share, rate, seed=0, **more):
     )
     told = [
         Outcome(name, wrong=bool(bad))
-        for (name, audit), bad, acted in zip(logged, wrong, accepted, strict=True)
+        for name, audit, bad, acted in zip(*logged, wrong, accepted, strict=True)
         if audit and acted
     ]
-    return rule, np.array([entry.audit for entry in logged]), accepted, wrong, told
+    return rule, np.array(logged.audit), accepted, wrong, told
 
 
 @pytest.mark.parametrize("share", [1.0, 0.4])
@@ -128,7 +128,7 @@ def test_promises_by_group_are_watched_by_group(log):
     log.record(
         [
             Outcome(name, wrong=group == "south")
-            for (name, _), group in zip(logged, groups, strict=True)
+            for name, group in zip(logged.ids, groups, strict=True)
         ]
     )
     view = watch(log)

@@ -5,10 +5,14 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from contract_helpers import fit_quietly
 from serving import make_rows, records
 
-from reliablenet.serve.columns import Columns, _Levels, join
+import reliablenet as rn
+from reliablenet.serve.columns import Columns, _Levels
 from reliablenet.serve.errors import RequestError
+from reliablenet.serve.rows import join
+from reliablenet.tables.column_arrays import ColumnArrays
 
 
 @pytest.fixture(scope="module")
@@ -68,20 +72,51 @@ def test_categories_are_decided_as_those_of_a_table(columns, model, colours):
     rows = changed(len(colours), colour=colours)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = model.decide(columns.frame(columns.from_records(rows)))
+        found = model.decide(columns.table(columns.from_records(rows)))
         expected = model.decide(pd.DataFrame(rows).astype({"colour": object}))
     assert found.confidence.tobytes() == expected.confidence.tobytes()
     assert found.odd.tolist() == expected.odd.tolist()
+
+
+@pytest.mark.parametrize("rows", [1, 2, 40, 1200])
+@pytest.mark.parametrize("oddity", ["none", "gap", "far", "unit", "gone"])
+def test_rows_as_they_were_read_are_decided_as_those_of_a_table(columns, model, rows, oddity):
+    """Without a data frame: the same bits, and the same is odd."""
+    table = make_rows(rows, seed=4)[0]
+    if oddity in ("gap", "gone"):
+        for name in ("x1", "colour"):
+            table.loc[slice(0, 0 if oddity == "gap" else rows), name] = np.nan
+    table["x2"] *= {"far": 1e6, "unit": 100.0}.get(oddity, 1.0)
+    lenient = Columns(model, allow_missing=["x1", "colour"])
+    read = lenient.table(lenient.from_records(records(table)))
+    assert isinstance(read, ColumnArrays)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = model.decide(read, allow_missing=["x1", "colour"])
+        expected = model.decide(table, allow_missing=["x1", "colour"])
+    assert found.confidence.tobytes() == expected.confidence.tobytes()
+    assert found.label.tolist() == expected.label.tolist()
+    assert found.oddities == expected.oddities
+
+
+def test_what_needs_a_table_gets_one(columns, model):
+    """A category that the model does not know; a rule around the model, which hands rows on."""
+    assert isinstance(columns.table(columns.from_records(changed())), ColumnArrays)
+    unknown = columns.table(columns.from_records(changed(colour=["mauve"])))
+    assert isinstance(unknown, pd.DataFrame)
+    rule = rn.CertifiedThreshold(model, alpha=0.1)
+    around = Columns(fit_quietly(rule, *make_rows(400, seed=5)))
+    assert isinstance(around.table(around.from_records(changed())), pd.DataFrame)
 
 
 def test_requests_with_known_and_unknown_categories_are_joined(columns, model):
     """What one request has as places among the levels, another may have as texts."""
     parts = [changed(colour=["red", "blue"]), changed(colour=["mauve"]), changed(colour=[None])]
     read = [columns.from_records(rows) for rows in parts]
-    joined = columns.frame(join(read))
+    joined = columns.table(join(read))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        alone = [model.decide(columns.frame(rows)).confidence for rows in read]
+        alone = [model.decide(columns.table(rows)).confidence for rows in read]
         assert model.decide(joined).confidence.tobytes() == np.concatenate(alone).tobytes()
 
 

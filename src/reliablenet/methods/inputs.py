@@ -18,6 +18,7 @@ from reliablenet._warn import warn_user
 from reliablenet.certificate.groups import draw_places
 from reliablenet.certificate.record import Unit
 from reliablenet.errors import FoldWarning, InvalidDataError, ReuseWarning
+from reliablenet.tables.column_arrays import ColumnArrays
 from reliablenet.tables.copies import count_copies
 from reliablenet.tables.folds import Fold, Folds, cut_parts
 from reliablenet.tables.frames import pandas_of
@@ -30,12 +31,15 @@ def check_rows(model: BaseEstimator, X: Any, y: Any, *, reset: bool) -> Any:
     ----------
     model : estimator
         Learns number and names of the features if ``reset``, else they must be those it knows.
-    X : array or data frame
-        Frames of polars, Arrow and the like become those of pandas.
+    X : array, data frame or ColumnArrays
+        Frames of polars, Arrow and the like become those of pandas. Arrays of columns were checked by
+        whoever read them.
     y : array-like, None or "no_validation"
         Only looked at where it is missing.
     reset : bool
     """
+    if isinstance(X, ColumnArrays):
+        return X
     X = as_array(X) if hasattr(X, "detach") else pandas_of(X)
     owner = type(model).__name__
     if isinstance(X, pd.DataFrame):

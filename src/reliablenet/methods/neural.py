@@ -30,6 +30,7 @@ from reliablenet.methods.architectures import (
 from reliablenet.methods.base import SelectiveEstimator
 from reliablenet.methods.decisions import Outputs
 from reliablenet.modelfile.network import NetworkParts
+from reliablenet.tables.column_arrays import ColumnArrays
 from reliablenet.tables.folds import Fold
 from reliablenet.tables.free_text import Embedding
 from reliablenet.tables.tabular import TabularEncoder
@@ -277,7 +278,7 @@ class NeuralEstimator(SelectiveEstimator):
         """Yield encoded rows piece by piece, so that they never lie in memory all at once."""
         if isinstance(X, Inputs):
             yield from map(self._encode, X)
-        elif self.encoder_ is None:
+        elif self.encoder_ is None or isinstance(X, ColumnArrays):
             yield self._encode(X)
         else:
             frame = isinstance(X, pd.DataFrame)

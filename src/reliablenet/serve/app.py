@@ -19,12 +19,12 @@ from reliablenet.errors import DecisionLogError
 from reliablenet.monitor.log import DecisionLog, Entry
 from reliablenet.report.monitor import monitor_page
 from reliablenet.serve import describing, inference_protocol, manual, outcomes
-from reliablenet.serve.columns import Rows
 from reliablenet.serve.counters import Counters
 from reliablenet.serve.describing import MOST_LISTED
 from reliablenet.serve.desk import Answer, Desk
 from reliablenet.serve.errors import RequestError, busy, unusable
 from reliablenet.serve.guard import FAILED, LOOPBACK, Guard, too_large
+from reliablenet.serve.rows import Rows
 from reliablenet.serve.served import ServedModel
 from reliablenet.serve.settings import Settings
 from reliablenet.serve.watching import Watching
@@ -251,8 +251,8 @@ def _read_rows(body: dict[str, Any], served: ServedModel) -> Rows:
 
 
 def _predictions(answer: Answer, name: str) -> dict[str, Any]:
-    answers = answer.answers
-    rows = zip(answers.values, answers.confidences, answers.accepted, answer.logged, strict=True)
+    answers, logged = answer.answers, answer.logged
+    columns = (answers.values, answers.confidences, answers.accepted, logged.ids, logged.audit)
     return {
         "predictions": [
             {
@@ -262,7 +262,7 @@ def _predictions(answer: Answer, name: str) -> dict[str, Any]:
                 "id": number,
                 "audit": audit,
             }
-            for value, confidence, accepted, (number, audit) in rows
+            for value, confidence, accepted, number, audit in zip(*columns, strict=True)
         ]
     }
 

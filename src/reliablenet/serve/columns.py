@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import difflib
 from array import array
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
-from itertools import chain
+from collections.abc import Collection, Iterable, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -17,58 +15,17 @@ from numpy.typing import NDArray
 from reliablenet._listing import listed
 from reliablenet.methods.layers import find_encoder, layers
 from reliablenet.serve.errors import unusable
+from reliablenet.serve.rows import Rows, Value
+from reliablenet.tables.column_arrays import CodedTexts, ColumnArrays
+from reliablenet.tables.piecewise import PiecewiseEncoder
 
-Value = str | int | float | bool | None
 NUMBERS: dict[str, Any] = {"type": ["number", "boolean", "null"]}
 ANYTHING: dict[str, Any] = {"type": ["string", "number", "boolean", "null"]}
-NUMBER_TYPES = frozenset({int, float, bool, type(None)})
+PLAIN_NUMBERS = frozenset({int, float})
+NUMBER_TYPES = PLAIN_NUMBERS | {bool, type(None)}
 VALUE_TYPES = NUMBER_TYPES | {str}
 TOO_LARGE = 1.7e308
 WORDS = {int: "a number", float: "a number", bool: "true or false", str: "text", list: "a list"}
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Checked rows: one list of values a column, or a matrix where columns have no names.
-
-    Columns of numbers stand in ``arrays`` too, as arrays with NaN for null; so do categories that the
-    model knows, as their places among its levels, -1 for null.
-    """
-
-    size: int
-    values: dict[str, list[Value]]
-    matrix: NDArray[np.float64] | None = None
-    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
-
-    def records(self) -> list[dict[str, Value]]:
-        """Return the rows one by one, as JSON would write them."""
-        if self.matrix is not None:
-            return [{str(i): value for i, value in enumerate(row)} for row in self.matrix.tolist()]
-        names = list(self.values)
-        return [
-            dict(zip(names, row, strict=True)) for row in zip(*self.values.values(), strict=True)
-        ]
-
-
-def join(parts: Sequence[Rows]) -> Rows:
-    """Return the rows of several requests one below the other."""
-    if len(parts) == 1:
-        return parts[0]
-    size = sum(part.size for part in parts)
-    if parts[0].matrix is not None:
-        return Rows(
-            size, {}, np.concatenate([part.matrix for part in parts if part.matrix is not None])
-        )
-    values: dict[str, list[Value]] = {
-        name: list(chain.from_iterable(part.values[name] for part in parts))
-        for name in parts[0].values
-    }
-    arrays = {
-        name: np.concatenate([part.arrays[name] for part in parts])
-        for name in parts[0].arrays
-        if all(name in part.arrays for part in parts)
-    }
-    return Rows(size, values, arrays=arrays)
 
 
 class Columns:
@@ -115,7 +72,9 @@ class Columns:
         )
         self._complete = complete - self.idle - set(allow_missing)
         self._needed = [name for name in self.names or [] if name not in self.idle]
-        self._take = _taker(self._needed)
+        self._take = {name: itemgetter(name) for name in self._needed}
+        self._learned = self.numbers | self.categories
+        self._direct = self._takes_arrays(model, encoder)
         self._index = pd.Index(self.names or [], dtype=object)  # quicker than arrow's texts
         self._levels = (
             {
@@ -126,10 +85,14 @@ class Columns:
             else {}
         )
 
-    def frame(self, rows: Rows) -> Any:
-        """Return rows as `decide` takes them."""
+    def table(self, rows: Rows) -> Any:
+        """Return rows as `decide` takes them: as they were read, or as a data frame."""
         if rows.matrix is not None:
             return rows.matrix
+        if self._direct and rows.arrays.keys() >= self._learned:
+            arrays = {name: rows.arrays[name] for name in self.numbers}
+            coded = {name: self._levels[name].coded(rows.arrays[name]) for name in self.categories}
+            return ColumnArrays(rows.size, {**arrays, **coded})
         made: dict[int, Any] = {}  # by number: names would become arrow's texts first
         for place, name in enumerate(self.names or ()):
             found = rows.arrays.get(name)
@@ -204,10 +167,8 @@ class Columns:
                 raise unusable(
                     f"Row {place} of `inputs` must hold {self.width} numbers; got {len(row)}."
                 )
-            strange = next(
-                (i for i, value in enumerate(row) if type(value) not in (int, float)), None
-            )
-            if strange is not None:
+            if not set(map(type, row)) <= PLAIN_NUMBERS:
+                strange = next(i for i, value in enumerate(row) if type(value) not in PLAIN_NUMBERS)
                 raise unusable(
                     f"Column {strange} must hold numbers; got {_word(row[strange])} in row {place}.",
                     str(strange),
@@ -232,6 +193,20 @@ class Columns:
             "additionalProperties": False,
         }
 
+    def _takes_arrays(self, model: Any, encoder: Any) -> bool:
+        """Tell whether a model can decide from columns as they are read here, without a data frame."""
+        *_, core = layers(model)
+        profile, promise = getattr(model, "profile_", None), getattr(model, "promise", None)
+        if core is not model or not isinstance(encoder, PiecewiseEncoder) or profile is None:
+            return False
+        if self._tolerance or (
+            promise is not None and promise.columns
+        ):  # read from the table itself
+            return False
+        kinds = {str(known.name): known.kind for known in profile.columns}
+        read = dict.fromkeys(self.numbers, "number") | dict.fromkeys(self.categories, "category")
+        return kinds == read and read.keys() == set(self._needed)
+
     def _from_dicts(self, records: list[dict[str, Any]]) -> Rows:
         if not records:
             raise unusable("The request holds no row.")
@@ -242,8 +217,7 @@ class Columns:
                 if not record.keys() <= known or len(record) < len(needed):
                     self._check_names(record, f"Row {place}")
         try:
-            rows = map(self._take, records)
-            columns = dict(zip(needed, map(list, zip(*rows, strict=True)), strict=True))
+            columns = {name: list(map(take, records)) for name, take in self._take.items()}
         except KeyError:
             for place, record in enumerate(records):
                 self._check_names(record, f"Row {place}")
@@ -365,6 +339,7 @@ class _Levels:
     def __init__(self, levels: Sequence[str]) -> None:
         self._codes: dict[Value, int] = {level: place for place, level in enumerate(levels)}
         self._codes[None] = -1
+        self._texts = list(levels)
         self._dtype = pd.CategoricalDtype(pd.Index(levels, dtype=object))
         self._small = np.min_scalar_type(-1 - len(levels))
 
@@ -375,8 +350,12 @@ class _Levels:
         except (KeyError, TypeError):  # what cannot be looked up is no text
             return None
 
+    def coded(self, codes: NDArray[Any]) -> CodedTexts:
+        """Return values by their places."""
+        return CodedTexts(codes, self._texts)
+
     def column(self, codes: NDArray[Any]) -> pd.Categorical:
-        """Return values as a column, by their places."""
+        """Return values as a column of a data frame, by their places."""
         return pd.Categorical.from_codes(codes, dtype=self._dtype, validate=False)
 
 
@@ -385,13 +364,6 @@ def _texts(values: list[Value]) -> Any:
     kept: Any = values
     texts = set(map(type, values)) <= {str, type(None)}
     return pd.array(kept, dtype="str") if texts else np.array(kept, object)
-
-
-def _taker(names: Sequence[str]) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
-    """Return what takes the values of these names from a record."""
-    if len(names) == 1:  # of one name `itemgetter` returns the value itself
-        return lambda record: (record[names[0]],)
-    return itemgetter(*names) if names else lambda record: ()
 
 
 def _is_list_of(values: Any, kind: type) -> bool:

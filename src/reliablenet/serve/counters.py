@@ -6,8 +6,6 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from reliablenet.monitor.log import Logged
-
 LIMITS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 PREFIX = "reliablenet"
 
@@ -43,17 +41,16 @@ class Counters:
     def decided(
         self,
         accepted: Sequence[bool],
-        logged: Iterable[Logged],
+        audit: Sequence[bool],
         model: float,
         log: float,
     ) -> None:
-        """Count decisions, and the seconds that the model and the log took for them."""
+        """Count decisions, those to be audited, and the seconds that the model and the log took."""
         acted = sum(accepted)
-        audit = sum(entry.audit for entry in logged)
         with self._lock:
             self._decisions[True] += acted
             self._decisions[False] += len(accepted) - acted
-            self._sums["audit"] += audit
+            self._sums["audit"] += sum(audit)
             self._sums["batches"] += 1
             self._sums["model_seconds"] += model  # type: ignore[assignment]
             self._sums["log_seconds"] += log  # type: ignore[assignment]

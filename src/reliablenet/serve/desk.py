@@ -11,7 +11,7 @@ import asyncio
 import queue
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,9 +20,9 @@ import orjson
 from reliablenet.errors import DecisionLogError, ReliableNetError
 from reliablenet.monitor.coin import AuditCoin
 from reliablenet.monitor.log import DecisionLog, Logged
-from reliablenet.serve.columns import Rows, join
 from reliablenet.serve.counters import Counters
 from reliablenet.serve.errors import busy, unusable
+from reliablenet.serve.rows import Rows, join
 from reliablenet.serve.served import Answers, ServedModel
 
 FEW = 16  # rows: to write them takes less than to wake another thread for it
@@ -34,7 +34,7 @@ class Answer:
     """What one request gets: the answers to its rows, and what the log made of them."""
 
     answers: Answers
-    logged: Sequence[Logged]
+    logged: Logged
 
 
 @dataclass
@@ -231,9 +231,9 @@ class Desk:
         )
         self.healthy = True
         spent = time.perf_counter() - begun
-        self.counters.decided(answers.accepted, logged, decided.seconds, spent)
+        self.counters.decided(answers.accepted, logged.audit, decided.seconds, spent)
         self.counters.were_odd(answers.odd, answers.odd_values)
-        return [Answer(answers.cut(part), logged[part]) for _, part in decided.parts()]
+        return [Answer(answers.cut(part), logged.cut(part)) for _, part in decided.parts()]
 
     def _fail(self, jobs: list[Job], error: BaseException) -> None:
         """Tell jobs that there is no decision."""

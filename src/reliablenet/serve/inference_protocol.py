@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 from reliablenet.serve.answering import Answering
-from reliablenet.serve.columns import Columns, Rows
+from reliablenet.serve.columns import Columns
 from reliablenet.serve.desk import Answer
 from reliablenet.serve.errors import unusable
+from reliablenet.serve.rows import Rows
 
 WHOLE = frozenset(f"{sign}INT{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))
 REAL = frozenset({"FP16", "FP32", "FP64"})
@@ -67,10 +68,10 @@ def _read_tensor(tensor: Any) -> tuple[str, list[int], list[Any]]:
             f"{len(values)}.",
             name,
         )
-    allowed = TYPES[kind]
-    for place, value in enumerate(values):
-        if value is not None and type(value) not in allowed:
-            raise unusable(f"Column {name!r} holds no {kind} in row {place}.", name)
+    allowed = {*TYPES[kind], type(None)}
+    if not set(map(type, values)) <= allowed:
+        place = next(i for i, value in enumerate(values) if type(value) not in allowed)
+        raise unusable(f"Column {name!r} holds no {kind} in row {place}.", name)
     return name, shape, values
 
 
@@ -92,8 +93,8 @@ def write_answer(
         (title, kind, values),
         ("confidence", "FP64", answers.confidences),
         ("accepted", "BOOL", answers.accepted),
-        ("id", "BYTES", [entry.id for entry in logged]),
-        ("audit", "BOOL", [entry.audit for entry in logged]),
+        ("id", "BYTES", logged.ids),
+        ("audit", "BOOL", logged.audit),
     ]
     return {
         "model_name": name,

@@ -15,7 +15,8 @@ from reliablenet.methods import load
 from reliablenet.monitor.log import DecisionLog
 from reliablenet.monitor.score_stream import write_scores
 from reliablenet.serve.answering import Answering, answering_of
-from reliablenet.serve.columns import Columns, Rows
+from reliablenet.serve.columns import Columns
+from reliablenet.serve.rows import Rows
 from reliablenet.tables.oddities import OF_ROWS
 
 
@@ -92,11 +93,11 @@ class ServedModel:
 
         Columns that are missing were looked at request by request; here several may stand together.
         """
-        frame = self.columns.frame(rows)
+        table = self.columns.table(rows)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OddInputWarning)  # counted instead
             decisions = self.model.decide(
-                frame,
+                table,
                 defer_odd=self.defer_odd,
                 allow_missing=self.columns.names or range(self.columns.width),
             )
@@ -108,7 +109,7 @@ class ServedModel:
             self.answering.texts(values),
             decisions.confidence.tolist(),
             decisions.accepted.tolist(),
-            self.answering.tolerances(frame, rows.size),
+            self.answering.tolerances(table, rows.size),
             0 if oddities is None else int(oddities.odd.sum()),
             {(str(one.column), one.what): one.rows for one in found if one.what in OF_ROWS},
         )

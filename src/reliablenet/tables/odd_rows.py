@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from reliablenet.tables.column_arrays import CodedTexts, ColumnArrays
 from reliablenet.tables.dates import as_date
 from reliablenet.tables.oddities import Oddities, Oddity, What, some_values
 from reliablenet.tables.profile import (
@@ -42,7 +43,7 @@ def find_oddities(profile: InputProfile | None, X: Any, rows: int | None = None)
     ----------
     profile : InputProfile or None
         None finds nothing.
-    X : data frame or array
+    X : data frame, array or ColumnArrays
         Rows as the model takes them.
     rows : int, optional
         How many they are, if they do not tell: those that are read batch by batch do not.
@@ -70,7 +71,7 @@ def find_oddities(profile: InputProfile | None, X: Any, rows: int | None = None)
     columns = profile.columns if n != 1 else _not_usual(profile.columns, X)
     if not columns:
         return Oddities(nothing)
-    table = profile.table(X)
+    table = X if isinstance(X, ColumnArrays) else profile.table(X)
     if table is None:
         return Oddities(nothing, profiled=False)
     search = _Search(n)
@@ -81,9 +82,12 @@ def find_oddities(profile: InputProfile | None, X: Any, rows: int | None = None)
 
 def _not_usual(columns: Sequence[ColumnProfile], X: Any) -> Sequence[ColumnProfile]:
     """Return the columns in which a single row must be looked at: most rows have none, and are done."""
-    if not isinstance(X, pd.DataFrame):
+    if isinstance(X, ColumnArrays):
+        row: dict[Any, Any] = X.first()
+    elif isinstance(X, pd.DataFrame):
+        row = dict(zip(X.columns.tolist(), X.iloc[0].to_numpy(), strict=True))
+    else:
         return columns
-    row: dict[Any, Any] = dict(zip(X.columns.tolist(), X.iloc[0].to_numpy(), strict=True))
     if not all(column.name in row for column in columns):  # taken by position, if at all
         return columns
     return [column for column in columns if not _is_usual(column, row[column.name])]
@@ -162,8 +166,8 @@ class _Search:
                 self._look_at_whole(columns[place], X[:, place].astype(np.float64))
         return self
 
-    def look_at(self, column: ColumnProfile, values: pd.Series[Any]) -> None:
-        """Look at a column of a frame."""
+    def look_at(self, column: ColumnProfile, values: Any) -> None:
+        """Look at a column of a frame, or of `ColumnArrays`."""
         if column.kind == "number":
             if values.dtype.kind not in "biuf" and values.notna().any():
                 text = f"{_KINDS[kind_of(values)]} where training had numbers"
@@ -174,9 +178,8 @@ class _Search:
             # NaN fails every comparison
             if not (numbers.min() >= low and numbers.max() <= high):
                 self._look_at_numbers(column, numbers)
-                self.odd |= (
-                    np.isnan(numbers) & values.notna().to_numpy()
-                )  # texts that are no numbers
+                if not isinstance(values, np.ndarray):  # texts that are no numbers
+                    self.odd |= np.isnan(numbers) & values.notna().to_numpy()
             if self.n > 1:
                 self._look_at_whole(column, numbers)
         elif column.kind == "category":
@@ -227,7 +230,7 @@ class _Search:
                 text = f"of {such} characters, far outside {low:,g} to {high:,g}"
             self._add(column, "outside", f"{some_values(count)} {text}", count)
 
-    def _look_at_texts(self, column: ColumnProfile, values: pd.Series[Any]) -> None:
+    def _look_at_texts(self, column: ColumnProfile, values: pd.Series[Any] | CodedTexts) -> None:
         try:
             codes, texts = text_codes(values)
         except TypeError:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from reliablenet._checks import as_array, check_count
 from reliablenet.errors import InvalidDataError
+from reliablenet.tables.column_arrays import ColumnArrays
 from reliablenet.tables.free_text import Embedding
 from reliablenet.tables.linearity import is_nonlinear
 from reliablenet.tables.tabular import CONSTANT, INCONSISTENT, TabularEncoder
@@ -118,7 +119,7 @@ class PiecewiseEncoder(TabularEncoder):
 
         It holds where the number lies among the bins: 2.25 is a quarter into the third.
         """
-        table = self._aligned(X)
+        table: Any = X if isinstance(X, ColumnArrays) else self._aligned(X)
         blocks: list[NDArray[Any]] = []
         for place, numbers in enumerate(self._all_numbers(table)):
             blocks += self._number_blocks(place, numbers)

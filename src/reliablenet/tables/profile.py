@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from reliablenet.errors import InvalidDataError
+from reliablenet.tables.column_arrays import CodedTexts
 from reliablenet.tables.dates import is_date, read_days
 from reliablenet.tables.values import text_codes
 
@@ -292,8 +293,10 @@ def image_columns(X: NDArray[Any]) -> NDArray[np.float64]:
     return np.concatenate([pixels.mean(-1), pixels.std(-1)], axis=1, dtype=np.float64)
 
 
-def as_numbers(values: pd.Series[Any]) -> NDArray[np.float64]:
+def as_numbers(values: pd.Series[Any] | NDArray[Any]) -> NDArray[np.float64]:
     """Return numbers, NaN for whatever is none."""
+    if isinstance(values, np.ndarray):  # of `ColumnArrays`
+        return values
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf":
         return values.to_numpy().astype(np.float64, copy=False)
     if kind_of(values) == "date":
@@ -312,8 +315,10 @@ def text_lengths(values: pd.Series[Any]) -> NDArray[np.float64]:
     return np.asarray(np.array([*lengths, np.nan], np.float64)[codes])
 
 
-def kind_of(values: pd.Series[Any]) -> Kind:
+def kind_of(values: pd.Series[Any] | CodedTexts) -> Kind:
     """Return what a column holds, by its type."""
+    if isinstance(values, CodedTexts):
+        return "category"
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf":
         return "number"
     if isinstance(values.dtype, pd.CategoricalDtype):

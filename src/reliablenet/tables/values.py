@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from reliablenet.errors import InvalidDataError
+from reliablenet.tables.column_arrays import CodedTexts
 from reliablenet.tables.columns import row_number
 
 
@@ -19,8 +20,10 @@ def is_number(values: pd.Series[Any], name: Any) -> bool:
     return bool(pd.api.types.is_numeric_dtype(values))
 
 
-def read_numbers(values: pd.Series[Any], name: Any) -> NDArray[np.float64]:
-    """Return a new array of numbers, missing ones as NaN."""
+def read_numbers(values: pd.Series[Any] | NDArray[Any], name: Any) -> NDArray[np.float64]:
+    """Return a new array of numbers, missing ones as NaN; of `ColumnArrays` they are read already."""
+    if isinstance(values, np.ndarray):
+        return values.copy()
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf":
         return _finite(np.array(values.to_numpy(), np.float64), values, name)
     try:
@@ -70,8 +73,10 @@ def count_texts(values: pd.Series[Any], name: Any) -> dict[str, int]:
     return counts
 
 
-def text_codes(values: pd.Series[Any]) -> tuple[NDArray[Any], list[str]]:
+def text_codes(values: pd.Series[Any] | CodedTexts) -> tuple[NDArray[Any], list[str]]:
     """Return a number for each value, -1 where missing, and the text that each number stands for."""
+    if isinstance(values, CodedTexts):
+        return values.codes, values.texts
     if isinstance(values.dtype, pd.CategoricalDtype):
         kept: Any = values.array  # `values.cat` looks at them again each time
         levels = kept.categories

@@ -65,8 +65,8 @@ class DecisionLog:
     >>> log = DecisionLog(Path(folder.name) / "decisions.db", create=True)
     >>> rule = log.put_in_force("loans", model="0" * 64, document="{}")
     >>> coin = AuditCoin(bytes(32), share=1.0)
-    >>> first, second = log.append(rule, coin, ["yes", "no"], [0.93, 0.61], [True, False])
-    >>> [status.value for status in log.record([Outcome(first.id, truth="no")])]
+    >>> logged = log.append(rule, coin, ["yes", "no"], [0.93, 0.61], [True, False])
+    >>> [status.value for status in log.record([Outcome(logged.ids[0], truth="no")])]
     ['recorded']
     >>> [(entry.label, entry.accepted, entry.audit, entry.wrong) for entry in log.entries()]
     [('yes', True, True, True), ('no', False, True, None)]
@@ -141,8 +141,8 @@ class DecisionLog:
         tolerances: Sequence[str | None] | None = None,
         groups: Sequence[str | None] | None = None,
         features: Sequence[str | None] | None = None,
-    ) -> list[Logged]:
-        """Write decisions in one transaction; return the id of each and whether it is to be audited.
+    ) -> Logged:
+        """Write decisions in one transaction; return their ids and which are to be audited.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class DecisionLog:
 
         Returns
         -------
-        list of Logged
+        Logged
 
         Raises
         ------
@@ -170,7 +170,7 @@ class DecisionLog:
         """
         size, moment = len(labels), _now()
         if not size:
-            return []
+            return Logged([], [])
         with self._lock:
             self._keep_commitment(coin)
             ids = [f"{self._run}-{self._count + place:08x}" for place in range(size)]
@@ -181,15 +181,13 @@ class DecisionLog:
             some = {"tolerance": tolerances, "population": groups, "features": features}
             columns |= {name: values for name, values in some.items() if values is not None}
             try:
-                with self._writing() as connection:
-                    if self._engine.dialect.name == "postgresql":
-                        schema.lock(connection)
-                    schema.insert_decisions(connection, same, columns)
+                with self._told("written"):
+                    schema.append_decisions(self._engine, same, columns)
             except BaseException:
                 self._new_run()  # a commit may have failed after it took effect
                 raise
             self._count += size
-        return list(map(Logged._make, zip(ids, audit, strict=True)))
+        return Logged(ids, audit)
 
     def record(self, reported: Sequence[Outcome]) -> list[Status]:
         """Write outcomes in one transaction; return what became of each, in their order.
@@ -358,7 +356,7 @@ class DecisionLog:
         """Turn what a database says into one line of ours."""
         try:
             yield
-        except sa.exc.SQLAlchemyError as error:
+        except (sa.exc.SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error) as error:
             raise DecisionLogError(
                 f"The decision log {self.name} cannot be {done}: {schema.reason(error)}."
             ) from error

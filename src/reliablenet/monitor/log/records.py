@@ -81,10 +81,27 @@ class Rule(NamedTuple):
 
 
 class Logged(NamedTuple):
-    """What a decision was given when it was logged."""
+    """What decisions were given when they were logged.
 
-    id: str
-    audit: bool
+    Attributes
+    ----------
+    ids : list of str
+    audit : list of bool
+        Whether the coin picked each for a person to check.
+
+    Examples
+    --------
+    >>> from reliablenet.monitor.log import Logged
+    >>> Logged(["a-0", "a-1", "a-2"], [True, False, False]).cut(slice(1, 3))
+    Logged(ids=['a-1', 'a-2'], audit=[False, False])
+    """
+
+    ids: list[str]
+    audit: list[bool]
+
+    def cut(self, part: slice) -> Logged:
+        """Return what some of them were given."""
+        return Logged(self.ids[part], self.audit[part])
 
 
 class Status(StrEnum):

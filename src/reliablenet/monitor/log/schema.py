@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,9 @@ sa.Index(
     postgresql_where=sa.not_(decisions.c.accepted),
 )
 
+# SQLite's one lock for writers is taken at once, so that no transaction finds it taken half-way.
+BEGIN_TO_WRITE = "BEGIN IMMEDIATE"
+LOCK = "SELECT pg_advisory_xact_lock(7465317841)"  # of PostgreSQL, for one transaction
 REFUSAL = "a decision log is only added to"
 
 
@@ -178,9 +182,9 @@ def _sqlite(path: Path, *, create: bool, durable: bool, timeout: float) -> sa.En
 
 
 def _begin(connection: sa.Connection) -> None:
-    """Take SQLite's one lock for writers at once, so that no transaction finds it taken half-way."""
+    """Begin a transaction of SQLite."""
     writes = connection.get_execution_options().get(WRITES, False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    connection.exec_driver_sql(BEGIN_TO_WRITE if writes else "BEGIN")
 
 
 def _postgres(text: str, timeout: float) -> sa.Engine:
@@ -231,40 +235,62 @@ def _make_or_check(engine: sa.Engine, *, create: bool) -> None:
 
 def lock(connection: sa.Connection) -> None:
     """Let one transaction of a PostgreSQL log write at a time, so that numbers appear in order."""
-    connection.execute(sa.text("SELECT pg_advisory_xact_lock(7465317841)"))
+    connection.exec_driver_sql(LOCK)
 
 
-def insert_decisions(
-    connection: sa.Connection, same: Mapping[str, Any], columns: Mapping[str, Sequence[Any]]
+def append_decisions(
+    engine: sa.Engine, same: Mapping[str, Any], columns: Mapping[str, Sequence[Any]]
 ) -> None:
-    """Write decisions.
+    """Write decisions in a transaction of their own.
 
-    The one statement that must be quick, so it goes to the driver as it takes it, without compilation.
-    SQLite's driver spends more on a statement than on a row, and more on a value than on anything else:
-    one statement writes many rows, and brings what they have in common once.
+    The one statement that must be quick, so it goes to the driver as it takes it, through no more of
+    SQLAlchemy than the pool: the rest costs several times what a single decision does.
 
     Parameters
     ----------
-    connection : Connection
+    engine : Engine
     same : mapping
         Columns that have one value in all of them.
     columns : mapping
         The others, a value for each decision. What is in neither stays empty.
     """
-    rows, width = len(columns["id"]), len(columns)
+    rows = len(columns["id"])
     if any(len(values) != rows for values in columns.values()):
         raise ValueError("all columns of decisions must have one length")
+    with closing(engine.raw_connection()) as connection:  # what is not committed is undone then
+        cursor = connection.cursor()
+        try:
+            if engine.dialect.name == "sqlite":
+                cursor.execute(BEGIN_TO_WRITE)
+                _insert_in_sqlite(connection.driver_connection, cursor, same, columns)
+            else:
+                cursor.execute(LOCK)
+                each = zip(*columns.values(), strict=True)
+                cursor.executemany(
+                    _insertion((*same, *columns)), [(*same.values(), *row) for row in each]
+                )
+            connection.commit()
+        except engine.dialect.loaded_dbapi.Error as error:
+            if engine.dialect.is_disconnect(error, connection, cursor):
+                connection.invalidate(error)
+            raise
+
+
+def _insert_in_sqlite(
+    driver: Any, cursor: Any, same: Mapping[str, Any], columns: Mapping[str, Sequence[Any]]
+) -> None:
+    """Insert decisions, many with one statement.
+
+    SQLite's driver spends more on a statement than on a row, and more on a value than on anything else:
+    a statement brings what its rows have in common once.
+    """
     names, shared = (*same, *columns), tuple(same.values())
-    if connection.dialect.name != "sqlite":
-        each = zip(*columns.values(), strict=True)
-        connection.exec_driver_sql(_insertion(names), [(*shared, *row) for row in each])
-        return
+    rows, width = len(columns["id"]), len(columns)
     # The driver looks for an adapter of every value that is no plain number or text: True is none.
     columns = {
         name: list(map(int, values)) if name in FLAGS else values
         for name, values in columns.items()
     }
-    driver: Any = connection.connection.driver_connection
     most = driver.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) - len(shared)
     start = 0
     for size in (size for size in TOGETHER if size * width <= most):
@@ -272,7 +298,7 @@ def insert_decisions(
             values: list[Any] = [None] * (size * width)
             for place, column in enumerate(columns.values()):
                 values[place::width] = column[start : start + size]
-            connection.exec_driver_sql(_insertion_of_many(names, width, size), (*shared, *values))
+            cursor.execute(_insertion_of_many(names, width, size), (*shared, *values))
             start += size
 
 
