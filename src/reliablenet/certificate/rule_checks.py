@@ -240,7 +240,7 @@ def _check_threshold(rule: Rule, promise: Promise, part: Certificate, own: bool)
     proved = -math.inf if part.threshold <= -sys.float_info.max else part.threshold
     if acts_from < proved or (proved == math.inf and part.accepted):
         raise InvalidDataError(
-            f"The rule acts {_from(acts_from)}, but the part {part.name!r} is proved only {_from(part.threshold)}."
+            f"The rule acts {_from(acts_from)}, but the part {part.name!r} is proved {_from(part.threshold)}."
         )
 
 
