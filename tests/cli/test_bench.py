@@ -50,6 +50,14 @@ def test_run_status_table(smoke, tmp_path) -> None:
     ]
 
 
+def test_tables_that_no_run_is_for_are_left_out_and_named(smoke) -> None:
+    call("run", *smoke, "--methods", "erm", "--seeds", "0")
+    shown = call("table", *smoke)
+    assert shown.exit_code == 0
+    assert "| synthetic_band | erm |" in shown.stdout
+    assert "note: left out for want of runs: ranking, agreement" in shown.stderr
+
+
 def test_the_committed_results_can_be_tabled() -> None:
     result = call("table", "--profile", "paper", "--results", str(ROOT / "results"))
     assert result.exit_code == 0, result.output

@@ -200,6 +200,8 @@ def agreement(store: Store, profile: Profile) -> Table:
                     "distance": distance,
                 }
             )
+    if not rows:
+        raise NoRunsError(store, profile, method=method)
     numbers = pd.DataFrame(rows)
     names = {title: name for name, title in TITLES.items()}
     cells = [
@@ -250,6 +252,8 @@ def ranking(store: Store, profile: Profile, reference: str = REFERENCE) -> Table
                 row["difference"], row["difference_sd"] = difference.mean(), difference.std(ddof=1)
                 row["better"] = int((difference > 0).sum())
             rows.append(row)
+    if not rows:
+        raise NoRunsError(store, profile)
     numbers = pd.DataFrame(rows)
     cells = pd.DataFrame(
         {

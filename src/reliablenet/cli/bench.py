@@ -106,18 +106,22 @@ def table(
     Example: reliablenet bench table --profile paper --methods erm,reliablenet_last@eps
     """
     from reliablenet._files import write_atomically
+    from reliablenet.bench.results import NoRunsError
     from reliablenet.bench.tables import agreement, in_distribution, matched_coverage, ranking
 
     if style not in ("markdown", "csv", "latex"):
         raise typer.BadParameter("--format must be markdown, csv or latex")
     study, store = _open(profile, results)
     with naming_the_command():
-        tables = {
-            "in_distribution": in_distribution(store, study, _names(methods)),
-            "ranking": ranking(store, study),
-            "matched_coverage": matched_coverage(store, study),
-            "agreement": agreement(store, study),
-        }
+        tables = {"in_distribution": in_distribution(store, study, _names(methods))}
+    left_out = []
+    for make in (ranking, matched_coverage, agreement):
+        try:
+            tables[make.__name__] = make(store, study)
+        except NoRunsError:
+            left_out.append(make.__name__)
+    if left_out:
+        typer.echo(f"note: left out for want of runs: {', '.join(left_out)}", err=True)
     for made in tables.values():
         typer.echo(getattr(made, style)())
     if out is not None:
