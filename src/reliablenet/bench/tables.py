@@ -200,8 +200,6 @@ def agreement(store: Store, profile: Profile) -> Table:
                     "distance": distance,
                 }
             )
-    if not rows:
-        raise NoRunsError(store, profile, method=method)
     numbers = pd.DataFrame(rows)
     names = {title: name for name, title in TITLES.items()}
     cells = [
