@@ -55,7 +55,7 @@ def renew(
     Certificate or RuleCertificate
     """
     refuse_own_rule(model)
-    held = HeldOut(rows, hashes)
+    held = HeldOut(rows, hashes, compared=hashes is not None and model.seen_ is not None)
     found: Certificate | RuleCertificate
     if model.promise is None:
         found = held.judge(model.alpha, model.rho, None)
@@ -83,7 +83,7 @@ def adopt(
     renewed._fold_breakdown = None  # by columns: that of the old rows
     if model.seen_ is not None and hashes is not None:
         seen = model.seen_
-        past = np.concatenate([seen.trained, seen.certified, seen.beside])
+        past = (*seen.parts, seen.certified, seen.beside)
         renewed.seen_ = SeenRows.of(past, hashes)
     return renewed
 
@@ -139,7 +139,7 @@ class RenewalState:
         """Return the state with more fresh rows; refuse rows that it has already."""
         new = np.empty(0, np.uint64) if hashes is None else hashes
         again = np.isin(new, self.hashes)
-        kept = SeenRows.of(self.hashes[:0], self.hashes)
+        kept = SeenRows.of([], self.hashes)
         by_chance = (
             max(chance_share(kept.twins, len(kept)), chance_share_among(new, len(kept)))
             if again.any()
