@@ -156,7 +156,8 @@ class SelectiveEstimator(
         selection, certification : pair (X, y), optional
             Folds of your own. What is not given is cut from X and y by ``fold_sizes``: the
             certification fold at random, then the selection fold, stratified. A certification fold
-            may be a triple (X, y, groups); one row of each group counts then.
+            may be a triple (X, y, groups); one row of each group counts then. Rows of it that train or
+            choose are refused.
         groups : array-like of shape (n,), optional
             Whose row each is, such as a person's or a device's. A group stays in one fold, and of
             each group in the certification fold one row counts, drawn at random: the certificate

@@ -95,27 +95,19 @@ def count_copies(fold: Fold, others: Sequence[Fold]) -> Copies:
     Copies(n=3, distinct=2, twins=2, copies=1)
     """
     seen = [part for part in others if len(part)]
-    hashes = [hash_rows(part.X) for part in (fold, *seen)]
-    return match_copies(hashes, [part.y for part in (fold, *seen)])
-
-
-def match_copies(
-    hashes: Sequence[NDArray[np.uint64] | None], labels: Sequence[NDArray[Any]]
-) -> Copies:
-    """Count the same by hashes and labels: those of the fold, and behind them those of others."""
-    own, *others = hashes
-    n = len(labels[0])
+    own, *hashes = (hash_rows(part.X) for part in (fold, *seen))
+    known = [part for part in hashes if part is not None]
     if own is None:
-        return Copies(n, n, 0, 0)
+        return Copies(len(fold), len(fold), 0, 0)
     distinct = len(np.unique(own))
-    known = [part for part in others if part is not None]
-    if not known or len(known) < len(others):
-        return Copies(n, distinct, 0, 0)
+    if not known or len(known) < len(hashes):
+        return Copies(len(fold), distinct, 0, 0)
+    labels = np.concatenate([part.y for part in seen])
     values, first = np.unique(np.concatenate(known), return_index=True)
     place = np.searchsorted(values, own).clip(max=len(values) - 1)
     twin = values[place] == own
-    same = twin & (np.concatenate(labels[1:])[first[place]] == labels[0])
-    return Copies(n, distinct, int(twin.sum()), int(same.sum()))
+    same = twin & (labels[first[place]] == fold.y)
+    return Copies(len(fold), distinct, int(twin.sum()), int(same.sum()))
 
 
 def count_repeats(hashes: NDArray[np.uint64] | None, y: NDArray[Any]) -> Copies:
