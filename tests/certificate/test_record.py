@@ -314,7 +314,7 @@ def test_a_file_tells_what_is_stored_and_what_follows(changed):
         list(made.error_accepted_interval) if acted else None
     )
     assert told["guessing_error"] == (made.guessing_error if known else None)
-    assert told["provenance"] == (vars(made.provenance) if made.provenance else None)
+    assert told["provenance"] == (made.provenance.to_dict() if made.provenance else None)
     assert json.loads(made.to_json()) == told | {"sha256": digest(told)}
     again = Certificate.from_json(made.to_json())
     assert (again, again.provenance) == (made, made.provenance)
@@ -503,10 +503,14 @@ class TestFirstFormat:
 class TestProvenance:
     MADE = Provenance(model="a1", rows="b2", table="c3", chosen_among=4, uses=5, copies=6)
 
-    def test_it_survives_json(self):
-        certificate = Certificate(**PLAIN, provenance=self.MADE)
+    @pytest.mark.parametrize("compared", [True, False])
+    def test_it_survives_json(self, compared):
+        made = dataclasses.replace(self.MADE, compared=compared)
+        certificate = Certificate(**PLAIN, provenance=made)
         found = Certificate.from_json(certificate.to_json())
-        assert found.provenance == self.MADE
+        assert found.provenance == made
+        notes = json.loads(certificate.to_json())["notes"]
+        assert any("could not be compared" in note for note in notes) is not compared
 
     def test_certificates_that_prove_the_same_are_equal_whatever_it_says(self):
         assert Certificate(**PLAIN, provenance=self.MADE) == Certificate(**PLAIN)
@@ -520,6 +524,7 @@ class TestProvenance:
             ({"table": "AB"}, "`table` of Provenance must hold hexadecimal digits; got 'AB'."),
             ({"uses": 0}, "`uses` of Provenance must be a whole number of at least 1; got 0."),
             ({"chosen_among": 0}, "`chosen_among` of Provenance must be a whole number of at least 1; got 0."),
+            ({"compared": 1}, "`compared` of Provenance must be True or False; got 1."),
             ({"copies": -1}, "`copies` of Provenance must be a whole number of at least 0; got -1."),
         ],
     )  # fmt: skip
@@ -532,10 +537,11 @@ class TestProvenance:
         digits = "0123456789abcdef"
         made = Provenance(digits, digits, digits, np.int8(1), np.int8(1), np.int8(0))
         assert made == Provenance(model=digits, rows=digits, table=digits)
-        assert {type(value) for value in vars(made).values()} == {str, int}
-        assert vars(Provenance()) == {
+        assert {type(value) for value in made.to_dict().values()} == {str, int}
+        assert Provenance().to_dict() == {
             "model": "", "rows": "", "table": "", "chosen_among": 1, "uses": 1, "copies": 0,
         }  # fmt: skip
+        assert vars(Provenance()) == Provenance().to_dict() | {"compared": True}
         with pytest.raises(dataclasses.FrozenInstanceError):
             made.uses = 2
 

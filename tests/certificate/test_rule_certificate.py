@@ -292,7 +292,7 @@ def test_the_text_holds_what_a_reader_needs():
     assert (told["verdict"], told["promise_text"]) == (str(c), str(c.promise))
     assert told["promise"] == c.promise.to_dict()
     assert told["rule"] == c.rule.to_dict()
-    assert told["provenance"] == vars(c.provenance)
+    assert told["provenance"] == c.provenance.to_dict()
     assert [part["name"] for part in told["parts"]] == [part.name for part in c.parts]
     bare = RuleCertificate(**GIVEN)
     assert bare.to_dict()["provenance"] is None

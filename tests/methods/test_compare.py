@@ -267,7 +267,7 @@ def test_a_method_that_cannot_read_certification_rows_might_have_been_the_favour
 
 def test_parts_of_rho_are_the_same_whatever_the_certification_fold_holds() -> None:
     cut = cut_folds(BAND.X, BAND.y, random_state=0)
-    other = SyntheticBand(random_state=0).sample(400)
+    other = SyntheticBand(random_state=1).sample(400)
     again = Folds(cut.train, cut.selection, Fold(other.X, 1 - other.y))
     methods = {
         "logistic": LogisticRegression(),
@@ -393,8 +393,9 @@ def test_progress_goes_to_standard_error_and_names_the_method_at_work(capsys, mo
 
 def folds_of(score: np.ndarray, wrong: np.ndarray) -> Folds:
     """Return folds in which `Scores` has these scores and is wrong on these rows."""
-    fold = Fold(score.reshape(-1, 1), (~wrong).astype(int))
-    return Folds(fold, fold, fold)
+    number = np.arange(len(score))  # the same row twice would be refused
+    parts = (np.column_stack([score, number + k / 3]) for k in range(3))
+    return Folds(*(Fold(X, (~wrong).astype(int)) for X in parts))
 
 
 def test_no_threshold_within_the_budget_recommends_nothing() -> None:

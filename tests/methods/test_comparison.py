@@ -27,8 +27,13 @@ def folds(n: int = 2000, seed: int = 0) -> Folds:
     well = 0.75 + 0.2 * random.random(n) - 0.15 * wrong
     badly = 0.55 + 0.4 * random.random(n) - 0.02 * wrong
     again = 0.75 + 0.2 * random.random(n) - 0.15 * wrong
-    fold = Fold(np.column_stack([well, badly, again]), (~wrong).astype(int))
-    return Folds(fold, fold, fold)
+    return alike(np.column_stack([well, badly, again]), (~wrong).astype(int))
+
+
+def alike(X: np.ndarray, y: np.ndarray) -> Folds:
+    """Return three folds of the same rows but for a number: the very same would be refused."""
+    number = np.arange(len(y))
+    return Folds(*(Fold(np.column_stack([X, number + k / 3]), y) for k in range(3)))
 
 
 def comparison(**settings: object) -> rn.methods.Comparison:
@@ -175,10 +180,9 @@ def test_it_says_so_when_our_own_network_does_not_pay() -> None:
         def _encode(self, X):
             return super()._encode(X) * 0
 
-    fold = Fold(X, y)
     short = rn.training.Schedule(warmup_epochs=1, epochs_per_stage=1, max_stages=1)
     methods = {"reliablenet": OnNoise(schedule=short), "reader": Scores(0), "most": Scores(1)}
-    same = Folds(fold, fold, fold)
+    same = alike(X, y)
     best = rn.compare(folds=same, methods=methods, alpha=0.2, resamples=50).best()
     assert best.name == "reader"
     assert "Our network (reliablenet) does not pay here: 1.000 less." in best.sentence

@@ -209,8 +209,8 @@ def test_an_unseen_category_is_as_good_as_none(kind) -> None:
 
 @each
 def test_preprocessing_learns_from_the_training_fold_alone(kind, band) -> None:
-    other = SyntheticBand(random_state=9).sample(400)
-    folds = {"selection": Fold(other.X, other.y), "certification": Fold(other.X, other.y)}
+    other = SyntheticBand(random_state=9)
+    folds = {"selection": other.sample(400), "certification": other.sample(400)}
     scaled = {name: Fold(fold.X * 1000 + 7, fold.y) for name, fold in folds.items()}
     first = fit_quietly(quick(kind, checkpoint="last", threshold=0.9), band.X, band.y, **folds)
     second = fit_quietly(quick(kind, checkpoint="last", threshold=0.9), band.X, band.y, **scaled)

@@ -13,8 +13,8 @@ from sklearn.linear_model import LogisticRegression
 import reliablenet as rn
 from reliablenet.datasets import SyntheticBand
 from reliablenet.methods.evidence import Evidence
-from reliablenet.methods.seen import fingerprint
 from reliablenet.tables import Fold
+from reliablenet.tables.digest import fingerprint
 
 WRAPPERS = (
     rn.CertifiedThreshold,

@@ -16,9 +16,9 @@ from reliablenet.certificate.groups import draw_places
 from reliablenet.cli.app import app
 from reliablenet.datasets import SyntheticBand
 from reliablenet.methods.held_out import HeldOut
-from reliablenet.methods.seen import fingerprint
 from reliablenet.report import model_page
 from reliablenet.tables.copies import hash_rows
+from reliablenet.tables.digest import fingerprint
 
 BAND = SyntheticBand(random_state=0)
 PAST, FRESH = BAND.sample(1500), BAND.sample(1000)

@@ -12,19 +12,23 @@ from contract_helpers import fit_quietly, quick
 from safetensors.numpy import save as save_arrays
 from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from typer.testing import CliRunner
 
 import reliablenet as rn
+from reliablenet.certificate import Provenance
 from reliablenet.cli.app import app
 from reliablenet.datasets import SyntheticBand
 from reliablenet.methods.renewal import renew
-from reliablenet.methods.seen import RowWatch, SeenRows, hash_rows, model_hashes
+from reliablenet.methods.row_watch import RowWatch
+from reliablenet.methods.seen import SeenRows, model_hashes
 from reliablenet.modelfile.archive import open_sealed, seal, sha256
 from reliablenet.modelfile.save_load import MEMBERS, SEEN
 from reliablenet.tables import Fold, TabularEncoder
+from reliablenet.tables.copies import hash_rows
 from reliablenet.tables.files import read_table
 
 BAND = SyntheticBand(random_state=0)
@@ -127,12 +131,39 @@ class TestCertify:
             model.certify(PAST.X[:200], PAST.y[:200])
         assert model.certify(FRESH.X, FRESH.y).n == 800
 
-    def test_what_cannot_be_compared_is_not_refused(self) -> None:
-        X = sparse.csr_array(PAST.X)
-        model = rn.CertifiedThreshold(LogisticRegression(), random_state=0).fit(X, PAST.y)
+    @pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
+    def test_rows_of_a_sparse_matrix_are_recognised(self, model, kind) -> None:
+        X = kind(PAST.X)
+        ours = rn.CertifiedThreshold(LogisticRegression(), random_state=0).fit(X, PAST.y)
+        assert ours.certificate_.provenance.rows == model.certificate_.provenance.rows
+        for one, rows in ((ours, X), (ours, PAST.X), (model, X)):
+            with pytest.raises(rn.errors.InvalidDataError, match="1,500 of 1,500 rows"):
+                one.certify(rows, PAST.y)
+        fresh = kind(FRESH.X)
+        assert ours.certify(fresh, FRESH.y).n == 800
+        again = rn.CertifiedThreshold(LogisticRegression(C=0.01), random_state=0)
+        with pytest.warns(rn.errors.ReuseWarning, match="used for 2 certificates"):
+            again.fit(X, PAST.y)
+
+    def test_what_cannot_be_compared_is_not_refused_and_the_certificate_says_so(self) -> None:
+        """Rows that are lists of words, for a vectoriser."""
+        rng = np.random.default_rng(0)
+        words = [[str(word) for word in rng.integers(0, 9, 2 + n % 5)] for n in range(600)]
+        y = np.array([int("3" in row) for row in words])
+        inner = make_pipeline(CountVectorizer(analyzer=list), LogisticRegression())
+        model = rn.CertifiedThreshold(inner, alpha=0.2, random_state=0).fit(words, y)
         assert model.seen_ is None
         assert model.certificate_.provenance.rows == ""
-        assert model.certify(X[:100], PAST.y[:100]).n == 100
+        assert model.certificate_.provenance.compared  # `fit` itself has cut the fold
+        found = model.certify(words[:100], y[:100])
+        assert found.n == 100
+        assert not found.provenance.compared
+        assert any("could not be compared" in note for note in found.to_dict()["notes"])
+        assert Provenance.from_dict(found.provenance.to_dict()) == found.provenance
+        assert "compared" not in model.certificate_.provenance.to_dict()
+        given = rn.CertifiedThreshold(inner, alpha=0.2, random_state=0)
+        given.fit(words[:400], y[:400], certification=(words[400:], y[400:]))
+        assert not given.certificate_.provenance.compared
 
 
 class TestFiles:
@@ -180,7 +211,7 @@ class TestFiles:
         self, model, tmp_path
     ) -> None:
         parts = open_sealed(model.save(tmp_path / "m.rnet"), MEMBERS)
-        parts[SEEN] = SeenRows.of(np.zeros(0, np.uint64), np.zeros(0, np.uint64)).to_bytes()
+        parts[SEEN] = SeenRows.of([], np.zeros(0, np.uint64)).to_bytes()
         (tmp_path / "forged.rnet").write_bytes(seal(parts))
         with pytest.raises(
             rn.errors.ModelFileError, match=r"rows\.safetensors does not match its hash"
@@ -198,6 +229,28 @@ class TestTables:
         for other in (again, ours, table.sample(frac=1.0, random_state=0).sort_index()):
             found = model_hashes(table_model, other.drop(columns="default"))
             np.testing.assert_array_equal(found, expected)
+
+    @pytest.mark.parametrize("kind", [str, "string", "category", object])
+    def test_numbers_that_are_written_as_text_are_numbers(self, table_model, kind) -> None:
+        """As from JSON or a database; the encoder reads them as numbers."""
+        table = loans(1000)
+        expected = model_hashes(table_model, table.drop(columns="default"))
+        written = table.drop(columns="default")
+        for name in ("debt", "age"):
+            missing = written[name].isna()
+            written[name] = written[name].astype(kind).astype(object).mask(missing, None)
+            written[name] = written[name].astype(
+                kind if kind == "category" else written[name].dtype
+            )
+        np.testing.assert_array_equal(model_hashes(table_model, written), expected)
+        with pytest.raises(rn.errors.InvalidDataError, match="1,000 of 1,000 " + REFUSED.format(0)):
+            table_model.certify(written, table["default"])
+
+    def test_what_is_no_number_is_the_encoders_to_refuse(self, table_model) -> None:
+        table = loans(1000).drop(columns="default").astype({"debt": object})
+        table.loc[3, "debt"] = "a lot"
+        with pytest.raises(rn.errors.InvalidDataError, match="held numbers when the model"):
+            table_model.certify(table, loans(1000)["default"])
 
     def test_columns_that_are_left_out_do_not_matter(self, table_model) -> None:
         dropped = list(table_model.estimator_[0].dropped_)
@@ -247,7 +300,7 @@ class TestChance:
     def test_fresh_rows_of_a_coarse_table_are_not_refused(self, n) -> None:
         for seed in range(20):
             past = hash_rows(coarse(n, seed)[0])
-            seen = SeenRows.of(past[: n // 2], past[n // 2 :])
+            seen = SeenRows.of([past[: n // 2]], past[n // 2 :])
             seen.check(hash_rows(coarse(n, 1000 + seed)[0]))
 
     def test_half_coarse_rows_are_not_refused_either(self) -> None:
@@ -255,7 +308,7 @@ class TestChance:
         for seed in range(20):
             rng = np.random.default_rng(seed)
             past, fresh = (np.where(rng.random(400) < 0.1, 0.0, rng.random(400)) for _ in range(2))
-            seen = SeenRows.of(hash_rows(past[:300, None]), hash_rows(past[300:, None]))
+            seen = SeenRows.of([hash_rows(past[:300, None])], hash_rows(past[300:, None]))
             seen.check(hash_rows(fresh[:, None]))
             with pytest.raises(
                 rn.errors.InvalidDataError, match="rows were given to `fit` already"
@@ -269,7 +322,7 @@ class TestChance:
 
     def test_where_all_rows_are_different_some_that_come_back_are_enough(self) -> None:
         past = hash_rows(np.arange(1000.0)[:, None])
-        seen = SeenRows.of(past[:700], past[700:])
+        seen = SeenRows.of([past[:700]], past[700:])
         fresh = hash_rows(np.arange(2000.0, 2500.0)[:, None])
         with pytest.raises(rn.errors.InvalidDataError, match="10 of 500 rows"):
             seen.check(np.concatenate([fresh[:-10], past[690:700]]))
@@ -342,7 +395,7 @@ class TestWatch:
         watch.refuse_seen()
 
     def test_of_many_rows_it_keeps_some_and_counts_copies_all_the_same(self, monkeypatch) -> None:
-        monkeypatch.setattr("reliablenet.methods.seen.MOST_WATCHED", 1000)
+        monkeypatch.setattr("reliablenet.methods.row_watch.MOST_WATCHED", 1000)
         rows = hash_rows(np.repeat(np.arange(5000.0), 2)[:, None])
         watch = RowWatch(None)
         for start in range(0, len(rows), 700):

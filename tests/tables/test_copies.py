@@ -90,9 +90,45 @@ def test_zero_is_zero_with_either_sign():
     )
 
 
-def test_what_cannot_be_compared_has_no_copies():
+@given(st.integers(0, 2**32 - 1))
+def test_a_row_of_a_sparse_matrix_has_the_hash_of_the_row(seed):
+    rng = np.random.default_rng(seed)
+    shape = rng.integers(1, 9, 2)
+    table = rng.choice([0.0, -0.0, 1.5, np.nan, 1e-3, 2.0**25 + 1, -7.0], shape)
+    expected = hash_rows(table)
+    for kind in ("csr", "csc", "coo", "lil", "dok", "bsr"):
+        np.testing.assert_array_equal(hash_rows(sparse.coo_array(table).asformat(kind)), expected)
+    small = table.astype(np.float32)
+    np.testing.assert_array_equal(hash_rows(sparse.csr_matrix(small)), hash_rows(small))
+
+
+def test_entries_of_a_sparse_matrix_may_be_zero_repeated_and_in_any_order():
+    entries = ([1.0, 2.0, 0.0, 4.0], ([0, 0, 1, 1], [2, 2, 0, 1]))
+    rows = sparse.coo_array(entries, (2, 3))
+    odd = sparse.csr_array(([1.0, 2.0, 4.0, 0.0], [2, 2, 1, 0], [0, 2, 4]), shape=(2, 3))
+    expected = hash_rows(np.array([[0, 0, 3], [0, 4, 0]]))
+    for matrix in (rows, odd):
+        np.testing.assert_array_equal(hash_rows(matrix), expected)
+    assert odd.indices.tolist() == [2, 2, 1, 0]  # the user's own stays as it is
+    empty = sparse.csr_array((5, 3))
+    np.testing.assert_array_equal(hash_rows(empty), hash_rows(np.zeros((5, 3))))
+    assert len(hash_rows(empty[:0])) == 0
+    for strange in (sparse.csr_array((5, 0)), sparse.csr_array((5, 3), dtype=complex)):
+        assert hash_rows(strange) is None
+    whole = sparse.csr_array(np.eye(3, dtype=np.int64))
+    np.testing.assert_array_equal(hash_rows(whole), hash_rows(np.eye(3)))
+    np.testing.assert_array_equal(hash_rows(whole.astype(bool)), hash_rows(np.eye(3)))
+
+
+def test_copies_are_found_in_sparse_matrices():
     matrix = sparse.eye_array(4, format="csr")
-    assert count_copies(Fold(matrix, LABELS[:4]), [Fold(matrix, LABELS[:4])]) == Copies(4, 4, 0, 0)
+    assert count_copies(Fold(matrix, LABELS[:4]), [Fold(matrix, LABELS[:4])]) == Copies(4, 4, 4, 4)
+
+
+def test_what_cannot_be_compared_has_no_copies():
+    for rows in ([["a"], ["b", "c"]], [{"a": 1}, {"b": 2}]):
+        assert hash_rows(rows) is None
+        assert count_copies(Fold(rows, LABELS[:2]), [Fold(rows, LABELS[:2])]) == Copies(2, 2, 0, 0)
     assert count_copies(Fold(NUMBERS, LABELS), []) == Copies(60, 60, 0, 0)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import reliablenet as rn
 from reliablenet.errors import InvalidDataError
-from reliablenet.methods.seen import fingerprint
+from reliablenet.tables.digest import fingerprint
 from reliablenet.tables.frames import pandas_of
 
 pl = pytest.importorskip("polars")

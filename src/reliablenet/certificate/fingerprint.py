@@ -33,12 +33,55 @@ def number_bits(values: NDArray[Any]) -> NDArray[np.uint64]:
 
 def hash_columns(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return 64 bits for each row of a table of bits; the order of columns matters."""
-    place = mix(np.arange(1, bits.shape[1] + 1, dtype=np.uint64) * GOLDEN)
+    place = _places(bits.shape[1])
     rows, size = np.empty(len(bits), np.uint64), max(CHUNK // bits.shape[1], 1)
     for start in range(0, len(bits), size):  # temporaries stay in the cache
         part = slice(start, start + size)
         rows[part] = mix(mix(bits[part] ^ place).sum(axis=1, dtype=np.uint64))
     return rows
+
+
+def hash_entries(
+    bits: NDArray[np.uint64],
+    columns: NDArray[np.integer[Any]],
+    starts: NDArray[np.integer[Any]],
+    width: int,
+) -> NDArray[np.uint64]:
+    """Return the same 64 bits for each row of a table that is all zeros but for some entries.
+
+    Parameters
+    ----------
+    bits : array of uint64
+        Of the entries, row after row.
+    columns : array of int
+        Where each stands in its row.
+    starts : array of int of shape (rows + 1,)
+        Where the entries of each row begin, and where the last end.
+    width : int
+        Columns of the table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reliablenet.certificate.fingerprint import hash_columns, hash_entries
+    >>> whole = np.array([[0, 7, 0], [0, 0, 0], [5, 0, 9]], np.uint64)
+    >>> found = hash_entries(np.array([7, 5, 9], np.uint64), np.array([1, 0, 2]), np.array([0, 1, 1, 3]), 3)
+    >>> bool((found == hash_columns(whole)).all())
+    True
+    """
+    place = _places(width)
+    zeros = mix(place)  # what a column without an entry adds to its row
+    sums = np.zeros(len(bits) + 1, np.uint64)  # modulo 2**64, so that differences of sums are exact
+    for start in range(0, len(bits), CHUNK):
+        part = slice(start, start + CHUNK)
+        where = columns[part]
+        sums[1:][part] = mix(bits[part] ^ place[where]) - zeros[where]
+    np.cumsum(sums, out=sums)
+    return mix(zeros.sum(dtype=np.uint64) + sums[starts[1:]] - sums[starts[:-1]])
+
+
+def _places(width: int) -> NDArray[np.uint64]:
+    return mix(np.arange(1, width + 1, dtype=np.uint64) * GOLDEN)
 
 
 class Fingerprint:

@@ -42,6 +42,8 @@ class Provenance:
         For how many certificates these rows have been used, this one included.
     copies : int
         Rows that repeat another certification row, if more do than chance explains.
+    compared : bool
+        False where these rows could not be compared with those that made the model.
     """
 
     model: str = ""
@@ -50,6 +52,7 @@ class Provenance:
     chosen_among: int = 1
     uses: int = 1
     copies: int = 0
+    compared: bool = True
 
     def __post_init__(self) -> None:
         for name in ("model", "rows", "table"):
@@ -59,12 +62,21 @@ class Provenance:
         for name, least in (("chosen_among", 1), ("uses", 1), ("copies", 0)):
             count = check_count(name, getattr(self, name), "Provenance", minimum=least)
             object.__setattr__(self, name, count)
+        if type(self.compared) is not bool:
+            raise parameter_error("compared", "Provenance", "be True or False", self.compared)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return its attributes as a mapping; "compared" is there only if it is False, as it rarely is."""
+        plain = vars(self).copy()
+        if self.compared:
+            del plain["compared"]
+        return plain
 
     @classmethod
     def from_dict(cls, stored: Any) -> Self:
         """Return the provenance that was stored as a mapping of its attributes."""
-        names = {entry.name for entry in fields(cls)}
-        if not isinstance(stored, dict) or set(stored) != names:
+        names = {entry.name for entry in fields(cls)} - {"compared"}
+        if not isinstance(stored, dict) or set(stored) - {"compared"} != names:
             raise InvalidDataError(f"The provenance of a certificate must hold {sorted(names)}.")
         return cls(**stored)
 
@@ -255,7 +267,7 @@ class Certificate(Counts):
             "kind": self.kind,
             "population": self.population,
             "name": self.name,
-            "provenance": None if self.provenance is None else vars(self.provenance).copy(),
+            "provenance": None if self.provenance is None else self.provenance.to_dict(),
         }
 
     def to_json(self) -> str:

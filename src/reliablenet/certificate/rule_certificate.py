@@ -283,7 +283,7 @@ class RuleCertificate(Counts):
             ],
             "commonest": self.commonest,
             "unknown": self.unknown,
-            "provenance": None if self.provenance is None else vars(self.provenance).copy(),
+            "provenance": None if self.provenance is None else self.provenance.to_dict(),
         }
 
     def to_json(self) -> str:

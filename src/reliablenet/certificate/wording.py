@@ -133,7 +133,7 @@ def emptiness(certificate: AnyCertificate) -> str:
 
 
 def notes(certificate: AnyCertificate) -> list[str]:
-    """Return what else a reader must know: unit, reuse, choice, copies, classes not known."""
+    """Return what else a reader must know: unit, reuse, choice, copies, comparison, classes not known."""
     c, said = certificate, []
     if c.unit == "group":
         said.append(
@@ -154,6 +154,11 @@ def notes(certificate: AnyCertificate) -> list[str]:
         )
     if p is not None and p.copies:
         said.append(f"{counted(p.copies, 'row')} repeat another row of the fold, and count again")
+    if p is not None and not p.compared:
+        said.append(
+            "these rows could not be compared with those that made the model: that they had no part in it "
+            "rests on the word of whoever gave them"
+        )
     return said
 
 

@@ -23,7 +23,8 @@ from reliablenet.certificate.scored import ScoredRows, join_rows
 from reliablenet.cli import options
 from reliablenet.errors import DataFileError, InvalidDataError
 from reliablenet.methods.layers import find_encoder
-from reliablenet.methods.seen import RowWatch, model_hashes
+from reliablenet.methods.row_watch import RowWatch
+from reliablenet.methods.seen import model_hashes
 from reliablenet.tables.columns import check_columns, find_columns
 from reliablenet.tables.files import (
     TableFile,
@@ -268,7 +269,8 @@ class FreshRows:
         self.check(certificate.unknown == certificate.n)
         copies = 0 if self.group else self._watch.warn_of_copies()
         made = certificate.provenance or Provenance()
-        known = replace(made, rows=self._watch.fingerprint(), copies=copies)
+        watch = self._watch
+        known = replace(made, rows=watch.fingerprint(), copies=copies, compared=watch.compared)
         described: Certificate | RuleCertificate = self.model._target.describe(certificate)
         return replace(described, provenance=known)
 

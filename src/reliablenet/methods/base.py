@@ -44,12 +44,19 @@ from reliablenet.methods.promised import (
     group_columns,
     learns_rule,
 )
-from reliablenet.methods.seen import check_fresh, fingerprint, model_hashes, see_folds
+from reliablenet.methods.seen import (
+    check_fresh,
+    check_given,
+    check_trained,
+    model_hashes,
+    see_folds,
+)
 from reliablenet.methods.stored import StoredMixin
 from reliablenet.methods.targets import LABELS, Target, find_classes
 from reliablenet.metrics.cells import learn_cuts
+from reliablenet.tables.digest import fingerprint
 from reliablenet.tables.fold_sizes import fold_counts
-from reliablenet.tables.folds import Fold
+from reliablenet.tables.folds import Fold, Folds
 
 
 class RowWeighting(TypedDict, total=False):
@@ -104,6 +111,8 @@ class SelectiveEstimator(
     # needs the selection fold, and whether what a rule wraps was fitted on these very folds.
     _shares_selection: bool = False
     _shares_fit: bool = False
+    # SHA-256 of the table that `compare` cut the folds from.
+    _cut_from: str = ""
     # How far `fit` came: "settings", "folds", "training" or "certification". A failure while folds are
     # read or the certification fold is open may depend on that fold, which `compare` must know.
     _reached: str = "settings"
@@ -147,7 +156,8 @@ class SelectiveEstimator(
         selection, certification : pair (X, y), optional
             Folds of your own. What is not given is cut from X and y by ``fold_sizes``: the
             certification fold at random, then the selection fold, stratified. A certification fold
-            may be a triple (X, y, groups); one row of each group counts then.
+            may be a triple (X, y, groups); one row of each group counts then. Rows of it that train or
+            choose are refused.
         groups : array-like of shape (n,), optional
             Whose row each is, such as a person's or a device's. A group stays in one fold, and of
             each group in the certification fold one row counts, drawn at random: the certificate
@@ -172,7 +182,9 @@ class SelectiveEstimator(
         warn_of_pipeline(self, selection=selection, certification=certification)
         cut = make_folds(self, rows, labels, weight, selection, certification, groups, random)
         folds = cut.folds
-        check_fresh(self._fitted_before(), folds)
+        check_fresh(None if self._shares_fit else getattr(self, "estimator", None), folds)
+        learned = self._learned_folds(folds) if certification is not None else []
+        check_given(learned, folds.certification)
         self._target.warn_of_folds(self, folds)
         warn_of_copies(folds, self._budget)
         held_by, chosen_by, trained_by = columns_by_fold(self.promise, table_by, cut)
@@ -184,8 +196,10 @@ class SelectiveEstimator(
         self._learned_by = trained_by, chosen_by
         self._fit_folds(folds.train, folds.selection, seed, keep_selection=keep)
         self._learned_by = (None, None)
+        check_trained(self, learned, folds)
         self.source_ = find_source(self, folds)
-        self._fix_rule(cut, self.fingerprint_ if certification is None else "", held_by, chosen_by)
+        table = self._cut_from or (self.fingerprint_ if certification is None else "")
+        self._fix_rule(cut, table, held_by, chosen_by)
         return self
 
     def _check_table(
@@ -224,7 +238,9 @@ class SelectiveEstimator(
         rows = self._outputs(folds.certification.X).scored(folds.certification.y)
         rows = replace(rows, by=by)
         self.seen_ = see_folds(self, folds, cut.beside, self._fitted_before())
-        held = HeldOut(rows, model_hashes(self, folds.certification.X), cut.unit, table)
+        hashes = model_hashes(self, folds.certification.X)
+        compared = table != "" or self.seen_ is not None
+        held = HeldOut(rows, hashes, cut.unit, table, compared)
         found: Certificate | RuleCertificate
         if self.promise is None:
             found = held.judge(self.alpha, self.rho, threshold)
@@ -319,6 +335,13 @@ class SelectiveEstimator(
 
     def _fitted_before(self) -> Any:
         """Return the model inside that was fitted before, on other rows than these, if there is one."""
+
+    def _learned_folds(self, folds: Folds) -> list[Fold]:
+        """Return the folds that are trained or chosen on; none where `compare` cut all from one table."""
+        if self._cut_from:
+            return []
+        given = self._fitted_before() is not None  # then nothing is trained
+        return [folds.selection] if given else [folds.train, folds.selection]
 
     def _check_settings(self) -> None:
         """Raise on a bad setting, before anything long begins."""

@@ -53,6 +53,7 @@ from reliablenet.methods.shared_fits import (
     put_together,
 )
 from reliablenet.methods.tuned import tuned_rivals
+from reliablenet.tables.digest import fingerprint
 from reliablenet.tables.folds import Folds, cut_folds
 from reliablenet.tables.tabular import TabularEncoder
 from reliablenet.tables.tolerance import Tolerance
@@ -173,6 +174,7 @@ def compare(
     chosen = _resolve(methods, default_methods() if not words else default_regressors(tolerance))
     alpha = alpha if promise is None else promise.strictest
     random = check_random_state(random_state)
+    table = "" if X is None else fingerprint(X, y)
     if folds is None:
         promises = any(getattr(m, "_promises_on_selection", False) for m in chosen.values())
         random_selection = promises or bool(words)  # numbers have no classes to be shared out
@@ -201,7 +203,7 @@ def compare(
     fit = fit_together if jobs == 1 else partial(fit_together_beside_others, runner=os.getpid())
     with replaced_quietly(), _progress(fits_to_do, jobs, verbose) as show:
         for done in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-            delayed(fit)(together, folds, unit, judging, rho) for together in fits_to_do
+            delayed(fit)(together, folds, unit, judging, rho, table) for together in fits_to_do
         ):
             fits.add(done)
             show([*fits.results, *fits.failures])

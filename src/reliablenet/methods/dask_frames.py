@@ -20,7 +20,8 @@ from reliablenet.errors import InvalidDataError
 from reliablenet.methods.held_out import warn_of_reuse
 from reliablenet.methods.inputs import check_labels
 from reliablenet.methods.ledger import asked_of, count_uses
-from reliablenet.methods.seen import RowWatch, model_hashes
+from reliablenet.methods.row_watch import RowWatch
+from reliablenet.methods.seen import model_hashes
 from reliablenet.tables.target import group_names
 
 
@@ -140,7 +141,9 @@ def certify_dask(
     made = certificate.provenance or Provenance()
     uses = count_uses(watch.hashes, made.model, asked_of(certificate))
     warn_of_reuse(uses)
-    known = replace(made, rows=watch.fingerprint(), copies=copies, uses=uses)
+    known = replace(
+        made, rows=watch.fingerprint(), copies=copies, uses=uses, compared=watch.compared
+    )
     whole: Certificate | RuleCertificate = replace(
         model._target.describe(certificate), provenance=known
     )

@@ -22,9 +22,9 @@ from reliablenet.methods.decisions import RowOutputs
 from reliablenet.methods.evidence import Evidence
 from reliablenet.methods.held_out import HeldOut, groups_to_count
 from reliablenet.methods.inputs import check_labels
-from reliablenet.methods.layers import find_encoder
+from reliablenet.methods.layers import find_core, find_encoder
 from reliablenet.methods.promised import Columns, group_columns, rule_of
-from reliablenet.methods.seen import SeenRows, model_hashes
+from reliablenet.methods.seen import SeenRows, check_inside, model_hashes
 from reliablenet.metrics import Breakdown, Evaluation, evaluate
 from reliablenet.metrics.breakdowns import count_cells
 from reliablenet.metrics.cells import Cut, learn_cuts
@@ -176,7 +176,8 @@ class DecidingMixin(ABC):
     ) -> Certificate | RuleCertificate:
         """Certify the fitted rule as it stands on rows that had no part in making it.
 
-        Rows that were given to `fit` are recognised one by one and refused.
+        Rows that were given to `fit` are recognised and refused: one by one, and where single rows recur
+        by chance, as a whole.
 
         Parameters
         ----------
@@ -212,11 +213,13 @@ class DecidingMixin(ABC):
         groups = groups_to_count(self, groups, owner)
         if is_dask(X):
             return certify_dask(self, X, y, budget, groups=groups, by=by, seed=seed)
-        hashes = model_hashes(self, self._check_rows(X, reset=False))
+        checked = self._check_rows(X, reset=False)
+        hashes = model_hashes(self, checked)
         if hashes is not None and self.seen_ is not None:
             self.seen_.check(hashes)
+        check_inside(find_core(self), checked)
         rows = self.score_rows(X, y, by)
-        held = HeldOut(rows, hashes)
+        held = HeldOut(rows, hashes, compared=hashes is not None and self.seen_ is not None)
         if groups is not None:
             held = held.one_of_each(groups, seed)
         found: Certificate | RuleCertificate

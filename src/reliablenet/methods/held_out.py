@@ -45,18 +45,21 @@ class HeldOut:
     unit : {"row", "group"}
     table : str
         Fingerprint of the table that the rows were cut from, if they were.
+    compared : bool
+        Whether the rows could be compared with those that made the model.
     """
 
     rows: ScoredRows
     hashes: NDArray[np.uint64] | None
     unit: Unit = "row"
     table: str = ""
+    compared: bool = True
 
     def one_of_each(self, groups: Any, seed: int) -> HeldOut:
         """Return one row of each group, drawn at random."""
         drawn = draw_places(groups, self.rows.n, seed)
         hashes = None if self.hashes is None else self.hashes[drawn]
-        return HeldOut(self.rows.take(drawn), hashes, "group", self.table)
+        return replace(self, rows=self.rows.take(drawn), hashes=hashes, unit="group")
 
     def judge(self, alpha: float, rho: float, threshold: float | None) -> Certificate:
         """Open the fold: certify a threshold, or the lowest that these rows allow."""
@@ -91,7 +94,7 @@ class HeldOut:
             mark.add(self.hashes, truth)
             known = mark.text()
         copies = repeats.copies if repeats.suspicious else 0
-        provenance = Provenance(rows=known, table=self.table, copies=copies)
+        provenance = Provenance(rows=known, table=self.table, copies=copies, compared=self.compared)
         warn_of_labels(self.rows)
         found: Any = judging(self.rows, unit=self.unit, provenance=provenance)
         made = found.provenance

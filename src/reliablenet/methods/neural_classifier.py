@@ -16,7 +16,7 @@ from reliablenet.methods.base import RowWeighting, SelectiveClassifier
 from reliablenet.methods.decisions import Outputs
 from reliablenet.methods.inputs import FitFolds
 from reliablenet.methods.neural import FoldOrStream, NeuralEstimator, as_fold
-from reliablenet.methods.seen import fingerprint
+from reliablenet.tables.digest import fingerprint
 from reliablenet.tables.folds import Fold, Folds
 from reliablenet.training.stream import Inputs, Source, Stream, is_source
 

@@ -72,7 +72,10 @@ def renew(
     Certificate or RuleCertificate
     """
     refuse_own_rule(model)
-    held, beside = HeldOut(rows, hashes), None
+    held, beside = (
+        HeldOut(rows, hashes, compared=hashes is not None and model.seen_ is not None),
+        None,
+    )
     groups = groups_to_count(model, groups, "renew")
     if groups is not None:
         drawn = draw_places(groups, rows.n)
@@ -109,7 +112,7 @@ def adopt(
     renewed._fold_breakdown = None  # by columns: that of the old rows
     if model.seen_ is not None and hashes is not None:
         seen = model.seen_
-        past = np.concatenate([seen.trained, seen.certified, seen.beside])
+        past = (*seen.parts, seen.certified, seen.beside)
         renewed.seen_ = SeenRows.of(past, *(part for part in (hashes, beside) if part is not None))
     return renewed
 
@@ -185,7 +188,7 @@ class RenewalState:
         new = np.empty(0, np.uint64) if hashes is None else hashes
         known = np.concatenate([self.hashes, self.beside])
         again = np.isin(new, known)
-        kept = SeenRows.of(known[:0], known)
+        kept = SeenRows.of([], known)
         by_chance = (
             max(chance_share(kept.twins, len(kept)), chance_share_among(new, len(kept)))
             if again.any()

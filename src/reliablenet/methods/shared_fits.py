@@ -121,18 +121,27 @@ class Fits:
 
 
 def fit_together_beside_others(
-    together: list[Method], folds: Folds, unit: Unit, judging: Judging, rho: float, runner: int
+    together: list[Method],
+    folds: Folds,
+    unit: Unit,
+    judging: Judging,
+    rho: float,
+    table: str,
+    runner: int,
 ) -> Fits:
     """Do what `fit_together` does, in a process beside others, for the process `runner`."""
     end_with(runner)
     with one_thread():
-        return fit_together(together, folds, unit, judging, rho)
+        return fit_together(together, folds, unit, judging, rho, table)
 
 
 def fit_together(
-    together: list[Method], folds: Folds, unit: Unit, judging: Judging, rho: float
+    together: list[Method], folds: Folds, unit: Unit, judging: Judging, rho: float, table: str
 ) -> Fits:
-    """Fit methods that share a classifier, one training for all; a failure stays with its method."""
+    """Fit methods that share a classifier, one training for all; a failure stays with its method.
+
+    ``table`` is the fingerprint of the table that the folds were cut from, "" if they were given.
+    """
     fits, held = Fits(), folds.certification
     # of a fold that has one row of each group, each row is a group
     certification = held if unit == "row" else (held.X, held.y, np.arange(len(held)))
@@ -143,6 +152,7 @@ def fit_together(
         if wraps and shared is not None:
             method.estimator, method._shares_fit = shared, True
         method._shares_selection = _selection_still_needed(together[number + 1 :])
+        method._cut_from = table
         start = time.perf_counter()
         rows, fitted, opened = None, False, False
         try:
@@ -155,6 +165,7 @@ def fit_together(
                     certification=certification,
                 )
                 seconds, fitted = time.perf_counter() - start, True
+                method._cut_from = ""  # whatever else it is fitted on
                 notes = tuple(str(warning.message) for warning in caught)
                 rows = selection_rows(method, folds.selection, given)
                 opened = True

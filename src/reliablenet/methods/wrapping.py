@@ -39,8 +39,8 @@ class WrappingClassifier(SelectiveClassifier):
     An unfitted classifier is cloned and fitted on the training fold; if it is a method of ours, it
     also gets the selection fold, and trains by its own settings, alpha among them. A fitted one is
     used as it is, and every row given to `fit` goes to the selection and certification folds: it must
-    not have seen them, and rows that trained a method of ours are recognised and refused. Rows reach
-    it as they came, so that it may take text, missing values, sparse matrices, or whatever else it can
+    not have seen them, and rows that trained a method of ours are recognised and refused, also where it
+    is frozen, calibrated, or the last step of a pipeline. Rows reach it as they came, so that it may take text, missing values, sparse matrices, or whatever else it can
     read.
 
     Parameters

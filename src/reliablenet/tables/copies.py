@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import bdtrc
 
-from reliablenet.certificate.fingerprint import hash_columns, number_bits
+from reliablenet.certificate.fingerprint import hash_columns, hash_entries, number_bits
 from reliablenet.tables.folds import Fold
 
 CHUNK = 65_536  # values hashed at a time: they stay in the cache, and images need no memory again
@@ -73,8 +73,8 @@ class Copies:
 def count_copies(fold: Fold, others: Sequence[Fold]) -> Copies:
     """Count the rows of a fold that occur in other folds.
 
-    Where several rows are the same, the first is the twin. Sparse matrices, and lists of anything
-    but numbers or text, are not looked into.
+    Where several rows are the same, the first is the twin. Lists of anything but numbers or text are
+    not looked into.
 
     Parameters
     ----------
@@ -196,17 +196,17 @@ def hash_rows(X: Any, texts: Collection[Any] = ()) -> NDArray[np.uint64] | None:
     Numbers count by their value, whatever their type, to the digits that float32 has, and all else by
     its text. So a table that was read from a file anew, or put into half the memory, has the same
     hashes. From 2**24 on, where float32 would take numbers of records or moments for one, they count
-    to all their digits.
+    to all their digits. A row of a sparse matrix has the hash of the same row with its zeros.
 
     Parameters
     ----------
-    X : array, data frame or sequence of rows
+    X : array, sparse matrix, data frame or sequence of rows
     texts : collection of column names
         Columns of a data frame that count by their text even if they hold numbers.
 
     Returns
     -------
-    array of uint64, or None for what cannot be compared, such as a sparse matrix
+    array of uint64, or None for what cannot be compared, such as lists of objects
 
     Examples
     --------
@@ -217,8 +217,11 @@ def hash_rows(X: Any, texts: Collection[Any] = ()) -> NDArray[np.uint64] | None:
     True
     """
     if sparse.issparse(X):
+        return _hash_sparse(X)
+    try:
+        table = X if isinstance(X, pd.DataFrame) else np.asarray(X)
+    except ValueError:  # rows of unequal length
         return None
-    table = X if isinstance(X, pd.DataFrame) else np.asarray(X)
     if table.ndim == 0 or 0 in table.shape[1:]:  # without features, whoever fits will refuse it
         return None
     if isinstance(table, np.ndarray) and table.dtype.kind in "biuf":
@@ -236,6 +239,17 @@ def hash_rows(X: Any, texts: Collection[Any] = ()) -> NDArray[np.uint64] | None:
     except TypeError:  # lists and the like
         return None
     return hash_columns(np.column_stack(columns))
+
+
+def _hash_sparse(matrix: Any) -> NDArray[np.uint64] | None:
+    """Return 64 bits for each row of a sparse matrix, whatever its format."""
+    if matrix.ndim != 2 or matrix.shape[1] == 0 or matrix.dtype.kind not in "biuf":
+        return None
+    rows = matrix.tocsr()
+    if not rows.has_canonical_format:
+        rows = rows.copy()  # the user's own stays as it is
+        rows.sum_duplicates()
+    return hash_entries(_value_bits(rows.data), rows.indices, rows.indptr, rows.shape[1])
 
 
 def _value_bits(values: NDArray[Any]) -> NDArray[np.uint64]:

@@ -39,6 +39,13 @@ class Fold:
     def __len__(self) -> int:
         return len(self.y)
 
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        """Refuse to be one array: scikit-learn's searches make one of what is as long as X, and cut it."""
+        raise InvalidDataError(
+            "A Fold is no array. A search or cross-validation cuts whatever is as long as X by the rows of X: "
+            "pass the fold as a pair, certification=(fold.X, fold.y)."
+        )
+
 
 @dataclass(frozen=True)
 class Folds:
