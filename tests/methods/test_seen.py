@@ -429,7 +429,7 @@ class TestRowsBesideThoseOfAGroup:
         model = self.fitted()
         assert len(model.seen_) == 1500
         with pytest.raises(rn.errors.InvalidDataError, match="1,500 of 1,500 rows were given"):
-            model.certify(PAST.X, PAST.y)
+            model.certify(PAST.X, PAST.y, groups=self.PERSON)
 
     def test_they_are_refused_also_from_a_file(self, tmp_path) -> None:
         model = self.fitted()
@@ -438,8 +438,8 @@ class TestRowsBesideThoseOfAGroup:
         loaded = rn.load(model.save(tmp_path / "m.rnet"))
         for one in (model, loaded):
             with pytest.raises(rn.errors.InvalidDataError, match=REFUSED.format(0)):
-                one.certify(PAST.X[beside], PAST.y[beside])
-            assert one.certify(FRESH.X, FRESH.y).n == 800
+                one.certify(PAST.X[beside], PAST.y[beside], groups=self.PERSON[beside])
+            assert one.certify(FRESH.X, FRESH.y, groups="rows").n == 800
 
     def test_so_are_those_of_a_certification_fold_with_groups(self) -> None:
         held = (PAST.X[1000:], PAST.y[1000:], self.PERSON[1000:])
@@ -448,7 +448,7 @@ class TestRowsBesideThoseOfAGroup:
         )
         assert (len(model.seen_.certified), len(model.seen_.beside)) == (100, 400)
         with pytest.raises(rn.errors.InvalidDataError, match="500 of 500 rows were given"):
-            model.certify(PAST.X[1000:], PAST.y[1000:])
+            model.certify(PAST.X[1000:], PAST.y[1000:], groups=self.PERSON[1000:])
 
     def test_a_rule_around_the_model_may_choose_on_them(self) -> None:
         """They have trained nothing."""
@@ -461,10 +461,10 @@ class TestRowsBesideThoseOfAGroup:
     def test_after_a_renewal_they_are_past_rows(self) -> None:
         model = self.fitted()
         says = model._outputs(FRESH.X).scored(FRESH.y)
-        renewed, _ = renew(model, says, hash_rows(FRESH.X))
+        renewed, _ = renew(model, says, hash_rows(FRESH.X), groups="rows")
         assert len(renewed.seen_.beside) == 0
         with pytest.raises(rn.errors.InvalidDataError, match="1,500 of 1,500 rows were given"):
-            renewed.certify(PAST.X, PAST.y)
+            renewed.certify(PAST.X, PAST.y, groups=self.PERSON)
 
     def test_tables_without_groups_have_none(self, model, tmp_path) -> None:
         assert len(model.seen_.beside) == 0

@@ -66,8 +66,9 @@ class DecidingMixin(ABC):
 
     @property
     def grouped_(self) -> bool:
-        """Whether the certificate counts one row of each group."""
-        return self.certificate_.unit == "group"
+        """Whether the certificate counts one row of each group; what a rule wraps may have none."""
+        certificate = getattr(self, "certificate_", None)
+        return certificate is not None and certificate.unit == "group"
 
     @property
     def profile_(self) -> InputProfile | None:

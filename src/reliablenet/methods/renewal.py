@@ -72,10 +72,8 @@ def renew(
     Certificate or RuleCertificate
     """
     refuse_own_rule(model)
-    held, beside = (
-        HeldOut(rows, hashes, compared=hashes is not None and model.seen_ is not None),
-        None,
-    )
+    held = HeldOut(rows, hashes, compared=hashes is not None and model.seen_ is not None)
+    beside = None
     groups = groups_to_count(model, groups, "renew")
     if groups is not None:
         drawn = draw_places(groups, rows.n)
