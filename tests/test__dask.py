@@ -60,7 +60,7 @@ def test_an_error_of_ours_comes_back_as_it_is(cluster) -> None:
     with connected(cluster.scheduler_address) as client:
         answers = map_cluster(client, _look_for, None, {"one": ("/no/such/file",)})
         with pytest.raises(
-            ClusterError, match=r"The worker on .* sees no /no/such/file\. Files must"
+            ClusterError, match=r"The worker on .* does not see /no/such/file\. Files must"
         ):
             next(answers)
 

@@ -19,6 +19,7 @@ from sklearn.datasets import load_breast_cancer
 from typer.testing import CliRunner
 
 from import_graph import LAYERS, MODULES, PACKAGE, ROOT, SOURCE, height, imports
+from reliablenet.bench import measuring
 from reliablenet.cli.app import app
 from reliablenet.training import AdaptiveSchedule, Rows, Schedule, mlp, train
 
@@ -152,6 +153,7 @@ def test_a_run_enters_the_rooms_of_its_path_and_no_others(
     title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    measuring._dataset.cache_clear()  # another test may have loaded it
     assert rooms_entered(RUNS[title]) == {room for room, _ in PATHS[title]}
 
 

@@ -26,8 +26,8 @@ def test_runs_that_failed_or_had_other_settings_are_left_out(store):
     assert len(frame[frame["method"] == "erm+certified"]) == 1
 
 
-def test_no_run_at_all_names_the_command(tmp_path):
-    with pytest.raises(InvalidDataError, match="reliablenet bench run --profile mine"):
+def test_no_run_at_all_says_how_to_make_it(tmp_path):
+    with pytest.raises(InvalidDataError, match="profile 'mine' lies in .*: `run_jobs"):
         results_frame(Store(tmp_path), PROFILE)
 
 

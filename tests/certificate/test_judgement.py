@@ -214,7 +214,8 @@ def test_rows_acted_on_that_are_wrong_more_often_than_all_are_warned_of(
         count.certificate(0.05, 0.05, 0.5, "fixed")
     text = (
         f"Rows acted on are wrong more often ({errors / max(accepted, 1):.1%}) than all rows ({wrong / n:.1%}): the "
-        "higher the score, the more mistakes. If a low score means a sure answer, turn its sign."
+        "higher the score, the more mistakes. If the score is yours and a low one means a sure answer, "
+        "turn its sign."
     )
     assert [str(one.message) for one in found] == [text] * warned
     assert all(one.category is LabelWarning for one in found)

@@ -39,4 +39,4 @@ def test_the_page_of_a_log_is_written_and_the_alarm_still_ends_with_4(call, tmp_
 def test_a_table_has_no_page(call, tmp_path):
     (tmp_path / "t.csv").write_text("accepted,wrong\n1,0\n")
     result = call("monitor", tmp_path / "t.csv", "--out", tmp_path / "page.html")
-    assert (result.exit_code, "page of a decision log" in result.stderr) == (2, True)
+    assert (result.exit_code, "--out needs a decision log" in result.stderr) == (2, True)

@@ -224,7 +224,7 @@ def test_numbers_are_decided_too(cluster) -> None:
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"a": rng.normal(size=3000), "b": rng.normal(size=3000)})
     y = table["a"] + 2 * table["b"] + rng.normal(0, 0.1, 3000)
-    model = rn.ReliableRegressor(0.5, 0.1, network="mlp", epochs=6, random_state=0)
+    model = rn.ReliableRegressor(0.5, 0.1, network="mlp", epochs=20, random_state=0)
     model.fit(table.iloc[:2000], y.iloc[:2000])
     fresh, truth = table.iloc[2000:], y.iloc[2000:]
     parts = in_parts(fresh.assign(y=truth), [0, 400, 401, 1000])

@@ -275,7 +275,7 @@ def test_a_threshold_that_nobody_gave_is_chosen_when_training_is_over():
 
 def test_the_refusal_of_the_last_weights_names_who_asked_and_what_else_to_do():
     ADAPTIVE.check_keep("selection", "checkpoint", "Anyone")
-    message = "`checkpoint` of Anyone must be \"selection\": .* got 'last'. Or do without."
+    message = "`checkpoint` of Anyone must be \"selection\", because .* got 'last'. Or do without."
     with pytest.raises(InvalidParameterError, match=message):
         ADAPTIVE.check_keep("last", "checkpoint", "Anyone", "Or do without.")
 

@@ -149,7 +149,8 @@ class Count:
         if chance < IMPLAUSIBLE:
             warn_user(
                 f"Rows acted on are wrong more often ({acted:.1%}) than all rows ({among_all:.1%}): the "
-                "higher the score, the more mistakes. If a low score means a sure answer, turn its sign.",
+                "higher the score, the more mistakes. If the score is yours and a low one means a sure answer, "
+                "turn its sign.",
                 LabelWarning,
             )
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from reliablenet._drawing import COLOURS, new_figure
 from reliablenet._renamed import renamed_method
+from reliablenet._warn import without_warnings
 from reliablenet.certificate import Certificate, Promise, Provenance, RuleCertificate, wording
 from reliablenet.certificate.promise_wording import promise_text
 from reliablenet.errors import InvalidDataError, ReliableNetError
@@ -165,16 +166,17 @@ class Comparison:
     def _offers(self) -> dict[str, Certificate | RuleCertificate]:
         """What each method that may be handed out is certified for, at its own part of rho."""
         among = len(self.choice.divisors)
-        return {
-            name: self.judging.certificate(
-                result.judged,
-                self.choice.level(name, self.rho),
-                result.certificate.unit,
-                replace(result.certificate.provenance or Provenance(), chosen_among=among),
-            )
-            for name, result in self.results.items()
-            if name in self.choice.divisors
-        }
+        with without_warnings():  # the same rows have been judged at `rho`
+            return {
+                name: self.judging.certificate(
+                    result.judged,
+                    self.choice.level(name, self.rho),
+                    result.certificate.unit,
+                    replace(result.certificate.provenance or Provenance(), chosen_among=among),
+                )
+                for name, result in self.results.items()
+                if name in self.choice.divisors
+            }
 
     @cached_property
     def _contest(self) -> Contest:
