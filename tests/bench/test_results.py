@@ -27,7 +27,7 @@ def test_runs_that_failed_or_had_other_settings_are_left_out(store):
 
 
 def test_no_run_at_all_says_how_to_make_it(tmp_path):
-    with pytest.raises(InvalidDataError, match="profile 'mine' lies in .*: `run_jobs"):
+    with pytest.raises(InvalidDataError, match=r"profile 'mine' lies in .*: `run_jobs"):
         results_frame(Store(tmp_path), PROFILE)
 
 
