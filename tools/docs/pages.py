@@ -34,6 +34,7 @@ from tools.docs import (
     quality_tables,
     release_tables,
     speed_tables,
+    team_tables,
     text_tables,
 )
 from tools.docs.markdown import DOCS, PART, ROOT, fill
@@ -48,6 +49,7 @@ PARTS = (
     | quality_tables.PARTS
     | release_tables.PARTS
     | speed_tables.PARTS
+    | team_tables.PARTS
     | text_tables.PARTS
 )
 BLOCK = re.compile(
