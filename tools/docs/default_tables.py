@@ -17,6 +17,7 @@ from reliablenet.bench.tables import matched_coverage
 from reliablenet.datasets import SyntheticBand
 from studies.runner import RESULTS, read_records
 from tools.docs.markdown import bold, record_table, sentence, table
+from tools.docs.team_tables import draws_of
 
 PROFILE = load_profile("cpu")
 STORE = PROFILE.open_store(RESULTS)
@@ -66,7 +67,7 @@ def certified_throughput() -> str:
 def results_in_short() -> str:
     """Return certified throughput of our network, boosting and the paper's, and what the team adds."""
     methods = OURS_AND_BOOSTING | {"reliablenet+certified": "paper's network"}
-    means: Any = _team_draws("reporting").pivot_table(index="table", columns="method", values="T")
+    means: Any = draws_of("reporting").pivot_table(index="table", columns="method", values="T")
     return sentence(
         "results_in_short",
         table=_by_plan((*FOUR[:3], "unsw_nb15", FOUR[3]), methods),

@@ -21,7 +21,7 @@ RIVALS = {
 }
 
 
-def _draws(half: str) -> pd.DataFrame:
+def draws_of(half: str) -> pd.DataFrame:
     """Return certified throughput and AURC by table, seed and method, of one half of the tables."""
     return pd.DataFrame(
         [
@@ -41,7 +41,7 @@ def _draws(half: str) -> pd.DataFrame:
 
 def team() -> str:
     """Return the team against its rivals on the tables that are reported."""
-    draws = _draws("reporting")
+    draws = draws_of("reporting")
     means = draws.pivot_table(index="table", columns="method", values="T", sort=False)
     seeds = draws.groupby("table")["seed"].nunique()
     rows: list[list[str]] = []
@@ -64,7 +64,7 @@ def team_parts() -> str:
 
     On a table where the team ranks without a fault its area is 0, hence the median of the ratios.
     """
-    draws = pd.concat([_draws(half) for half in ("reporting", "development")])
+    draws = pd.concat([draws_of(half) for half in ("reporting", "development")])
     by_table = draws.pivot_table(index="table", columns="method", values=["T", "A"])
     rows = []
     for part in by_table["T"].columns.drop(list(RIVALS)):
