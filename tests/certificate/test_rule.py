@@ -11,6 +11,7 @@ import pytest
 from rule_examples import EASY, TRUTH
 
 from refusal import refused
+from reliablenet.certificate.promise_counter import limited_by
 from reliablenet.certificate.rule import (
     Rule,
     Thresholds,
@@ -20,7 +21,6 @@ from reliablenet.certificate.rule import (
     key_name,
     merge_tables,
 )
-from reliablenet.certificate.tally import limited_by
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 

@@ -82,10 +82,10 @@ def test_without_a_selection_fold_the_score_is_the_path():
     ids=str,
 )
 def test_whoever_is_known_at_decision_time_has_a_threshold_of_its_own(promise, classes, own):
-    separate, joint = plan_rule(promise, 0.0, 100, None, classes).tallies()
-    assert [tally.promise.kind for tally in separate] == own
+    separate, joint = plan_rule(promise, 0.0, 100, None, classes).counters()
+    assert [counter.promise.kind for counter in separate] == own
     assert len(separate) + len(joint) == len(promise.simple())
-    assert all(tally.classes == classes for tally in (*separate, *joint))
+    assert all(counter.classes == classes for counter in (*separate, *joint))
 
 
 def test_the_path_is_learned_from_what_each_row_spends_of_every_budget():

@@ -661,7 +661,7 @@ def test_a_blank_search_has_nothing_of_the_one_it_is_taken_from():
     search.add(rows)
     blank = search.blank()
     assert (blank.count.n, blank.count.unit, search.count.n) == (0, "group", rows.n)
-    assert not any(tally.sizes.any() for tally in (*blank.own, *blank.joint))
+    assert not any(counter.sizes.any() for counter in (*blank.own, *blank.joint))
     blank.add(rows)
     assert search.count.n == rows.n
     assert search.joint[0].sizes.tolist() == [rows.n]

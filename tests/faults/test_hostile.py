@@ -17,7 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 import reliablenet as rn
 from reliablenet.bench import load_profile
 from reliablenet.datasets import SyntheticBand
-from reliablenet.datasets.archives import read_members
+from reliablenet.datasets.unpacking import read_members
 from reliablenet.modelfile.archive import seal, sha256
 from reliablenet.report import comparison_page, model_page
 from reliablenet.tables import text

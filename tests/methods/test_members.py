@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 import reliablenet as rn
 from reliablenet.errors import InvalidParameterError, ModelFileError
-from reliablenet.modelfile import team as team_file
+from reliablenet.modelfile import team_members as team_file
 from reliablenet.training import AdaptiveSchedule
 from reliablenet.training.growing import KINDS
 

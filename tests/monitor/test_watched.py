@@ -88,13 +88,13 @@ def test_a_renewed_rule_begins_anew(log):
     log.put_in_force("m", "1" * 64, certificate(500).to_json())
     renewed = watch(log)
     assert (renewed.monitor.alarm, renewed.monitor.rows, renewed.points) == (False, 0, [])
-    assert renewed.tallies[renewed.rules[0].number].rows == 300
+    assert renewed.by_rule[renewed.rules[0].number].rows == 300
     assert len(renewed.rules) == 2
 
 
-def test_groups_are_tallied(log):
+def test_groups_are_counted(log):
     fill(log, 10, 1.0, 0.0, groups=["north", "south"] * 5)
-    assert {name: tally.rows for name, tally in watch(log).groups.items()} == {
+    assert {name: counts.rows for name, counts in watch(log).groups.items()} == {
         "north": 5,
         "south": 5,
     }

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import reliablenet as rn
-from reliablenet.cli.contents import contents_of
+from reliablenet.cli.model_summary import contents_of
 from reliablenet.errors import InvalidParameterError
 from reliablenet.report.record_page import NAMES, model_card, record_page, write_files
 from reliablenet.report.record_sections import make_record

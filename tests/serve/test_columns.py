@@ -11,7 +11,7 @@ from serving import make_rows, records
 import reliablenet as rn
 from reliablenet.serve.columns import Columns, _Levels
 from reliablenet.serve.errors import RequestError
-from reliablenet.serve.rows import join
+from reliablenet.serve.request_rows import join
 from reliablenet.tables.column_arrays import ColumnArrays
 
 

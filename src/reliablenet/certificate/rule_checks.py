@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from reliablenet.certificate.planning import largest_certifiable_errors
 from reliablenet.certificate.promise import Promise
+from reliablenet.certificate.promise_counter import limited_by
 from reliablenet.certificate.record import Certificate, Population
 from reliablenet.certificate.rule import ALL, Rule
-from reliablenet.certificate.tally import limited_by
 from reliablenet.certificate.wording import threshold_text
 from reliablenet.errors import InvalidDataError
 

@@ -14,84 +14,84 @@ from reliablenet.certificate.rule import Rule
 from reliablenet.certificate.rule_checks import POPULATIONS, deferred_name, part_name
 
 if TYPE_CHECKING:
+    from reliablenet.certificate.promise_counter import PromiseCounter
     from reliablenet.certificate.rule_search import Search
-    from reliablenet.certificate.tally import Tally
 
 
 def make_parts(search: Search, rule: Rule) -> tuple[list[Certificate], dict[str, str]]:
     """Return a certificate for each population, and why groups are deferred."""
     parts: list[Certificate] = []
     deferred: dict[str, str] = {}
-    for tally in (*search.own, *search.joint):
-        separate = tally in search.own
-        for code in _in_order(tally.labels):
-            label, alpha = tally.labels[code], tally.budgets[code]
-            name = part_name(tally.promise, label)
+    for counter in (*search.own, *search.joint):
+        separate = counter in search.own
+        for code in _in_order(counter.labels):
+            label, alpha = counter.labels[code], counter.budgets[code]
+            name = part_name(counter.promise, label)
             if math.isnan(alpha):
                 if separate:  # else nobody knows at decision time whose row it is
                     deferred[name] = "it has no budget"
                 continue
-            n = int(tally.sizes[code])
+            n = int(counter.sizes[code])
             if n == 0:
                 deferred[name] = NO_ROW
                 continue
-            level = search.among_level if tally is search.among else search.steady_level
+            level = search.among_level if counter is search.among else search.steady_level
             threshold = rule.threshold
             if search.fixed:
-                threshold = _fixed_threshold(rule, tally, label)
+                threshold = _fixed_threshold(rule, counter, label)
             elif separate:
-                own = search.levels[search.own.index(tally)]
+                own = search.levels[search.own.index(counter)]
                 level = own.each if code in own.tested else own.refused
-                threshold = search.own_threshold(tally, code)
+                threshold = search.own_threshold(counter, code)
             if threshold == math.inf and search.fixed:
-                deferred[deferred_name(tally.promise, label)] = "the rule defers it"
+                deferred[deferred_name(counter.promise, label)] = "the rule defers it"
             elif threshold == math.inf and separate:
                 few = largest_certifiable_errors(n, alpha, level) < 0
                 why = f"too few rows: {n:,}" if few else "too many mistakes"
-                deferred[deferred_name(tally.promise, label)] = why
+                deferred[deferred_name(counter.promise, label)] = why
             # rows of a true class are acted on where they are predicted right: no mistake is possible
-            if threshold < math.inf or not tally.accepted[code]:
-                parts.append(_part(search, tally, code, level, threshold, name))
+            if threshold < math.inf or not counter.accepted[code]:
+                parts.append(_part(search, counter, code, level, threshold, name))
     return parts, deferred
 
 
-def _fixed_threshold(rule: Rule, tally: Tally, label: Any) -> float:
+def _fixed_threshold(rule: Rule, counter: PromiseCounter, label: Any) -> float:
     """Return the threshold of a group in a rule; of whatever else the lowest."""
     for table in rule.tables:
-        if table.key == tally.key and tally.promise.kind == "by_group":
+        if table.key == counter.key and counter.promise.kind == "by_group":
             return table.values.get(label, math.inf)
     return rule.threshold
 
 
 def _part(
-    search: Search, tally: Tally, code: int, level: float, threshold: float, name: str
+    search: Search, counter: PromiseCounter, code: int, level: float, threshold: float, name: str
 ) -> Certificate:
-    kind: Kind = "sequence" if tally is search.among else "monotone"
+    kind: Kind = "sequence" if counter is search.among else "monotone"
     kind = "fixed" if search.fixed else kind
-    n, accepted = int(tally.sizes[code]), int(tally.accepted[code])
-    if tally is search.among and accepted:
+    n, accepted = int(counter.sizes[code]), int(counter.accepted[code])
+    if counter is search.among and accepted:
         n = accepted
     if threshold == -math.inf and accepted < n:  # another threshold defers some of them
         threshold = -sys.float_info.max
     values: dict[str, Any] = {
-        "errors": int(tally.errors[code]),
+        "errors": int(counter.errors[code]),
         "accepted": accepted,
         "n": n,
-        "alpha": tally.budgets[code],
+        "alpha": counter.budgets[code],
         "rho": level,
         "threshold": threshold,
         "kind": kind,
         "unit": search.count.unit,
-        "population": POPULATIONS[tally.promise.kind],
+        "population": POPULATIONS[counter.promise.kind],
         "name": name,
     }
-    if tally.promise.kind == "cost":
-        largest = tally.promise.largest_cost
+    if counter.promise.kind == "cost":
+        largest = counter.promise.largest_cost
         spent: dict[str, Any] = {
-            "cost": tally.cost,
+            "cost": counter.cost,
             "largest": largest,
-            "single": tally.counts,
-            "guessing": tally.guessing,
+            "single": counter.counts,
+            "guessing": counter.guessing,
         }
         return CostCertificate(**values, **spent)
     return Certificate(**values)

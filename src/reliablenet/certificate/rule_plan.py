@@ -14,9 +14,9 @@ from reliablenet._checks import as_array
 from reliablenet.certificate.path import Path, learn_path
 from reliablenet.certificate.path_gain import class_scales_pay
 from reliablenet.certificate.promise import Promise, plain_label
+from reliablenet.certificate.promise_counter import PromiseCounter
 from reliablenet.certificate.rule_checks import has_own_thresholds
 from reliablenet.certificate.scored import ScoredRows
-from reliablenet.certificate.tally import Tally
 
 PLACES = 200  # on a learned order
 
@@ -41,13 +41,13 @@ class RulePlan:
     places: Floats = field(default_factory=lambda: np.empty(0))
     classes: list[Any] | None = None
 
-    def tallies(self) -> tuple[list[Tally], list[Tally]]:
+    def counters(self) -> tuple[list[PromiseCounter], list[PromiseCounter]]:
         """Return what is counted: with thresholds of their own, and together on the path."""
-        own: list[Tally] = []
-        joint: list[Tally] = []
+        own: list[PromiseCounter] = []
+        joint: list[PromiseCounter] = []
         for part in self.promise.simple():
             separate = has_own_thresholds(part, self.promise, self.classes)
-            (own if separate else joint).append(Tally(part, self.classes))
+            (own if separate else joint).append(PromiseCounter(part, self.classes))
         return own, joint
 
 
@@ -82,17 +82,17 @@ def plan_rule(
     plan = RulePlan(promise, Path({}, lowest), classes=names)
     if selection is None or selection.n == 0:
         return plan
-    _, tallies = plan.tallies()
+    _, counters = plan.counters()
     spending, teachers = np.zeros(selection.n), []
-    for tally in tallies:
-        if tally.promise.kind == "by_group" and selection.by is None:
+    for counter in counters:
+        if counter.promise.kind == "by_group" and selection.by is None:
             continue  # nobody knows whose rows these are: the others alone teach the path
-        teachers.append(tally.promise.kind)
-        codes = tally.codes(selection)
-        tally.look(selection, selection.score)
+        teachers.append(counter.promise.kind)
+        codes = counter.codes(selection)
+        counter.look(selection, selection.score)
         # groups without a budget spend nothing
-        weight = np.nan_to_num(1.0 / (np.maximum(tally.sizes, 1) * np.array(tally.budgets)))
-        spent = tally.spending(selection, codes)
+        weight = np.nan_to_num(1.0 / (np.maximum(counter.sizes, 1) * np.array(counter.budgets)))
+        spent = counter.spending(selection, codes)
         spending += np.where(codes >= 0, spent * np.append(weight, 0.0)[codes], 0.0)
     predicted = named(selection.predicted, names)
     # one overall budget has an order without scales, the score itself, which they must beat
@@ -103,10 +103,10 @@ def plan_rule(
         and (not alone or class_scales_pay(selection, predicted, spending))
     ):
         plan = replace(plan, path=learn_path(selection.score, predicted, spending, lowest))
-    for tally in tallies:
-        if tally.promise.kind == "among_accepted":
+    for counter in counters:
+        if counter.promise.kind == "among_accepted":
             places = plan.path.places(selection.score, predicted)
-            order = _learn_order(places, selection.wrong, tally.budgets[0], n)
+            order = _learn_order(places, selection.wrong, counter.budgets[0], n)
             plan = replace(plan, places=order)
     return plan
 

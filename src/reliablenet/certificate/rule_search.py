@@ -28,13 +28,13 @@ from reliablenet.certificate.bounds import clopper_pearson_upper
 from reliablenet.certificate.judgement import Count
 from reliablenet.certificate.merging import count_all, in_one
 from reliablenet.certificate.promise import plain_label
+from reliablenet.certificate.promise_counter import PromiseCounter, share_level
 from reliablenet.certificate.record import Certificate, Provenance, Unit
 from reliablenet.certificate.rule import ALL, Rule, Thresholds, merge_tables
 from reliablenet.certificate.rule_certificate import RuleCertificate
 from reliablenet.certificate.rule_parts import make_parts
 from reliablenet.certificate.rule_plan import Floats, RulePlan, named
 from reliablenet.certificate.scored import ScoredRows
-from reliablenet.certificate.tally import Tally, share_level
 
 COVERAGES = tuple(k / 10 for k in range(10, 0, -1))  # tried where no order was learned
 
@@ -126,7 +126,7 @@ class Search:
         self.stage: Stage = "as it stands" if self.fixed else "mistakes"
         self.steady_level = self.among_level = rho  # where the rule is fixed, all must pass
         self.count = Count(unit=unit)
-        self.own, joint = plan.tallies()
+        self.own, joint = plan.counters()
         self._set_joint(joint)
         # with the second look; on a learned path the rule must be known first
         self.counted = not plan.path.scales
@@ -143,18 +143,18 @@ class Search:
         """Return the same search, as far as it is decided, with nothing counted."""
         empty = copy(self)
         empty.count = Count(unit=self.count.unit)
-        empty.own = [tally.blank() for tally in self.own]
-        empty._set_joint([tally.blank() for tally in self.joint])
+        empty.own = [counter.blank() for counter in self.own]
+        empty._set_joint([counter.blank() for counter in self.joint])
         empty._above, empty._wrong_above = self._above * 0, self._wrong_above * 0
         empty._scores = []
         empty.own_next = [np.full(len(excess), math.inf) for excess in self.own_excess]
         return empty
 
-    def _set_joint(self, tallies: list[Tally]) -> None:
-        """Keep the tallies of the path: one may not be monotone, the others are steady."""
-        self.joint = tallies
-        self.among = next((t for t in tallies if t.promise.kind == "among_accepted"), None)
-        self.steady = [tally for tally in tallies if tally is not self.among]
+    def _set_joint(self, counters: list[PromiseCounter]) -> None:
+        """Keep the counters of the path: one may not be monotone, the others are steady."""
+        self.joint = counters
+        self.among = next((t for t in counters if t.promise.kind == "among_accepted"), None)
+        self.steady = [counter for counter in counters if counter is not self.among]
 
     def add(self, rows: ScoredRows) -> None:
         """Take in rows: what is looked at depends on how far the search is."""
@@ -171,8 +171,8 @@ class Search:
     def merge(self, later: Search) -> None:
         """Take in what was counted of later rows at the same stage."""
         self.count.merge(later.count)
-        for tally, more in zip((*self.own, *self.joint), (*later.own, *later.joint), strict=True):
-            tally.merge(more)
+        for counter, more in zip((*self.own, *self.joint), (*later.own, *later.joint), strict=True):
+            counter.merge(more)
         self._above += later._above
         self._wrong_above += later._wrong_above
         self._scores += later._scores
@@ -201,11 +201,11 @@ class Search:
         self._lowest = rows.lowest
         self.count.n += rows.n
         self.count.look(rows)
-        for tally in self.own:
-            tally.look(rows, rows.score)
+        for counter in self.own:
+            counter.look(rows, rows.score)
         place = self._places(rows)
-        for tally in self.steady:
-            tally.look(rows, place)
+        for counter in self.steady:
+            counter.look(rows, place)
         if self.among is not None:
             self.among.sizes += rows.n
             if len(self.plan.places):
@@ -221,21 +221,21 @@ class Search:
         """Take in sizes of populations alone."""
         self.count.n += rows.n
         self.count.look(rows)
-        for tally in (*self.own, *self.joint):
-            tally.measure(rows, tally.codes(rows))
+        for counter in (*self.own, *self.joint):
+            counter.measure(rows, counter.codes(rows))
 
     def _decide(self) -> None:
         """Find from which places on the rules accept: above the last mistake that is not affordable."""
         shares = len(self.own) + bool(self.joint)  # of rho: one a promise, one for the path
-        self.levels = [share_level(tally, self.rho / shares) for tally in self.own]
+        self.levels = [share_level(counter, self.rho / shares) for counter in self.own]
         self.own_excess = [
             np.array(
                 [
-                    tally.excess(code, level.each) if code in level.tested else math.inf
-                    for code in range(len(tally.labels))
+                    counter.excess(code, level.each) if code in level.tested else math.inf
+                    for code in range(len(counter.labels))
                 ]
             )
-            for tally, level in zip(self.own, self.levels, strict=True)
+            for counter, level in zip(self.own, self.levels, strict=True)
         ]
         self.own_next = [np.full(len(excess), math.inf) for excess in self.own_excess]
         self.steady_level = self.among_level = self.rho / shares
@@ -245,10 +245,10 @@ class Search:
             self.among_level = self.steady_level / len(COVERAGES)
         self.excess = max(
             (
-                tally.excess(code, self.steady_level)
-                for tally in self.steady
-                for code in range(len(tally.labels))
-                if not math.isnan(tally.budgets[code])
+                counter.excess(code, self.steady_level)
+                for counter in self.steady
+                for code in range(len(counter.labels))
+                if not math.isnan(counter.budgets[code])
             ),
             default=-math.inf,
         )
@@ -258,9 +258,9 @@ class Search:
     def _look_above(self, rows: ScoredRows) -> None:
         """Find the nearest places above, and count what is accepted."""
         accepted = np.ones(rows.n, bool)
-        for tally, excess, nearest in zip(self.own, self.own_excess, self.own_next, strict=True):
-            whose = tally.limit_codes(rows)
-            free = tally.promise.kind != "by_group" and bool((excess < math.inf).any())
+        for counter, excess, nearest in zip(self.own, self.own_excess, self.own_next, strict=True):
+            whose = counter.limit_codes(rows)
+            free = counter.promise.kind != "by_group" and bool((excess < math.inf).any())
             above = rows.score > np.append(excess, -math.inf if free else math.inf)[whose]
             own = above & (whose >= 0)
             np.minimum.at(nearest, whose[own], rows.score[own])
@@ -278,13 +278,13 @@ class Search:
         """Count the rows that the rule accepts, by population."""
         self.count.accepted += int(np.count_nonzero(accepted))
         self.count.errors += int(np.count_nonzero(accepted & rows.wrong))
-        for tally in (*self.own, *self.joint):
-            tally.count(rows, accepted, tally.codes(rows))
+        for counter in (*self.own, *self.joint):
+            counter.count(rows, accepted, counter.codes(rows))
 
     def _forget_accepted(self) -> None:
         self.count.accepted = self.count.errors = 0
-        for tally in (*self.own, *self.joint):
-            tally.forget_accepted()
+        for counter in (*self.own, *self.joint):
+            counter.forget_accepted()
 
     def _make_rule(self) -> Rule:
         """Return the rule: thresholds midway between a mistake too many and the next row above."""
@@ -300,17 +300,18 @@ class Search:
                 tables.append(
                     Thresholds(("predicted",), {plain_label(k): v for k, v in found.items()})
                 )
-        for tally in self.own:
+        for counter in self.own:
             values = {
-                label: self.own_threshold(tally, code) for code, label in enumerate(tally.labels)
+                label: self.own_threshold(counter, code)
+                for code, label in enumerate(counter.labels)
             }
-            tables.append(tally.table(values, path.lowest))
+            tables.append(counter.table(values, path.lowest))
         names = None if self.plan.classes is None else tuple(self.plan.classes)
         return Rule(merge_tables(tables), names)
 
-    def own_threshold(self, tally: Tally, code: int) -> float:
+    def own_threshold(self, counter: PromiseCounter, code: int) -> float:
         """Return the threshold of a population that has one of its own."""
-        place = self.own.index(tally)
+        place = self.own.index(counter)
         low, high = self.own_excess[place][code], self.own_next[place][code]
         return _midway(float(low), float(high), self.plan.path.lowest)
 
@@ -318,8 +319,8 @@ class Search:
         """Put the counts into certificates."""
         assert self.rule is not None  # noqa: S101
         labels = self.count.labels
-        for tally in (*self.own, *self.joint):
-            tally.check_labels(labels or ())
+        for counter in (*self.own, *self.joint):
+            counter.check_labels(labels or ())
         parts, deferred = make_parts(self, self.rule)
         return RuleCertificate(
             promise=self.plan.promise,

@@ -203,7 +203,11 @@ def certify(
                 "give MODEL, DATA and --target (the model has its threshold and its promise), or "
                 "--predictions."
             )
-        from reliablenet.cli.rows import FreshRows, check_unit, load_model  # torch takes seconds
+        from reliablenet.cli.model_rows import (  # torch takes seconds
+            FreshRows,
+            check_unit,
+            load_model,
+        )
 
         fitted = load_model(model)
         check_unit(fitted, group, ungrouped)

@@ -21,7 +21,7 @@ from reliablenet.tables.folder import has_rows, parquet_files
 
 if TYPE_CHECKING:
     from reliablenet.certificate import Certificate, RuleCertificate
-    from reliablenet.cli.rows import FreshRows
+    from reliablenet.cli.model_rows import FreshRows
     from reliablenet.metrics.breakdowns import Breakdown
 
 
@@ -118,7 +118,7 @@ def _count_cells(held: tuple[Predictions, Any], number: int, path: Path) -> Brea
 def _count_fresh(
     held: tuple[Any, str, str, Look[Any]], number: int, path: Path
 ) -> tuple[Part[Any], FreshRows]:
-    from reliablenet.cli.rows import FreshRows
+    from reliablenet.cli.model_rows import FreshRows
 
     check_visible(path)
     model, target, group, look = held

@@ -15,7 +15,7 @@ from reliablenet._dask import map_cluster
 from reliablenet._files import open_atomically
 from reliablenet._listing import listed
 from reliablenet.cli.cluster import check_visible, naming
-from reliablenet.cli.rows import EXPLAINED, decide_batches
+from reliablenet.cli.model_rows import EXPLAINED, decide_batches
 from reliablenet.errors import InvalidDataError
 from reliablenet.methods.dask_frames import no_decisions
 from reliablenet.tables.files import BATCH_ROWS, TableFile

@@ -39,8 +39,8 @@ def drift(
 
     Example: reliablenet drift model.rnet new.csv
     """
+    from reliablenet.cli.model_rows import compare_source, load_model
     from reliablenet.cli.printing import show, show_json
-    from reliablenet.cli.rows import compare_source, load_model
     from reliablenet.tables.files import local_file
 
     fitted = load_model(model)

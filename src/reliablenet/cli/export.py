@@ -80,7 +80,7 @@ def write_onnx(order: Order) -> str:
 
 def table_batches(model: Any, table: str) -> Iterator[tuple[Any, Any]]:
     """Yield the rows of a table as a model takes them, with the groups that its rule needs."""
-    from reliablenet.cli.rows import feature_batches, rule_groups
+    from reliablenet.cli.model_rows import feature_batches, rule_groups
     from reliablenet.tables.files import local_file
 
     columns = model.rule_.columns
@@ -102,7 +102,7 @@ def write_mlflow(order: Order) -> str:
 
 def write_record(order: Order) -> str:
     """Write the validation record: JSON, a page to print, and a model card."""
-    from reliablenet.cli.contents import contents_of
+    from reliablenet.cli.model_summary import contents_of
     from reliablenet.report.record_page import write_files
     from reliablenet.report.record_sections import make_record
     from reliablenet.report.validation_record import Given
@@ -177,7 +177,7 @@ def export(
 
     Example: reliablenet export model.rnet --to record --out record --purpose "Small loans" --owner "Risk"
     """
-    from reliablenet.cli.rows import load_model
+    from reliablenet.cli.model_rows import load_model
 
     target = TARGETS[to]
     told = {

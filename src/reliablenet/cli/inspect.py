@@ -11,9 +11,9 @@ def inspect(model: options.Model, as_json: options.AsJson = False) -> None:
     Example: reliablenet inspect model.rnet
     """
     from reliablenet.certificate.promise_wording import verdict
-    from reliablenet.cli.contents import contents_of, lines_of
+    from reliablenet.cli.model_rows import load_model
+    from reliablenet.cli.model_summary import contents_of, lines_of
     from reliablenet.cli.printing import show, show_json
-    from reliablenet.cli.rows import load_model
 
     fitted = load_model(model)
     found = contents_of(fitted, model)

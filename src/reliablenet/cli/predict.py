@@ -72,8 +72,8 @@ def predict(
     from reliablenet.certificate.promise_wording import odd_deferred
     from reliablenet.certificate.wording import percent
     from reliablenet.cli.deciding import Asked, decide_folder, write_csv
+    from reliablenet.cli.model_rows import DECIDED, EXPLAINED, kept_columns, load_model
     from reliablenet.cli.printing import show_json
-    from reliablenet.cli.rows import DECIDED, EXPLAINED, kept_columns, load_model
     from reliablenet.datasets.sources import sha256_of
     from reliablenet.tables.files import local_file
 

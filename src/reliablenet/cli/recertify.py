@@ -53,8 +53,8 @@ def recertify(
     Example: reliablenet recertify model.rnet march.csv --target default --out renewed.rnet --sequential renewal.json
     """
     from reliablenet.certificate.promise_wording import verdict
+    from reliablenet.cli.model_rows import FreshRows, check_unit, load_model
     from reliablenet.cli.printing import certificate_lines, show, show_json, unit_lines
-    from reliablenet.cli.rows import FreshRows, check_unit, load_model
     from reliablenet.cli.sign import key_password
     from reliablenet.methods.renewal import RenewalState, refuse_own_rule, renew
     from reliablenet.modelfile.signature import sign_file, signed_with

@@ -53,7 +53,7 @@ def report(
 
         text = comparison_page(Comparison.from_json(source.read_text(encoding="utf-8")))
     else:
-        from reliablenet.cli.rows import load_model, training_rows
+        from reliablenet.cli.model_rows import load_model, training_rows
 
         model = load_model(source)
         table, labels = training_rows(model, data, target) if data else (None, None)

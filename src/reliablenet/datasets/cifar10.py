@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from reliablenet.datasets.archives import read_members
 from reliablenet.datasets.dataset import Dataset, LazyFolds
 from reliablenet.datasets.images import chunks, cut_images
 from reliablenet.datasets.sources import SourceFile, fetch, find
+from reliablenet.datasets.unpacking import read_members
 from reliablenet.tables.folds import Fold, Folds
 
 PAGE = "https://www.cs.toronto.edu/~kriz/cifar.html"

@@ -39,7 +39,7 @@ def check_setting(promise: Any, threshold: Any, owner: str) -> None:
 def check_classes(promise: Promise | None, classes: Any) -> None:
     """Raise, before anything is trained, on a promise about classes that are not there."""
     if promise is not None:
-        plan_rule(promise, 0.0, 0, None, classes).tallies()
+        plan_rule(promise, 0.0, 0, None, classes).counters()
 
 
 def learns_rule(promise: Promise | None, n_classes: int | None = None) -> bool:

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from reliablenet.errors import InvalidParameterError, ModelFileError
 from reliablenet.modelfile.archive import check_stored
-from reliablenet.modelfile.trees import check_trees
+from reliablenet.modelfile.tree_checks import check_trees
 
 # Beyond the types that skops trusts by itself: our own preprocessing, trees, which are checked, and
 # plain Python parts of scikit-learn: of boosting with categories, calibrated, stacked and voting

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from reliablenet.errors import InvalidParameterError, ModelFileError
 from reliablenet.modelfile.manifest import to_plain
-from reliablenet.modelfile.team import TEAM, team_from_members, team_to_members
+from reliablenet.modelfile.team_members import TEAM, team_from_members, team_to_members
 from reliablenet.tables.free_text import Embedding
 from reliablenet.tables.piecewise import PiecewiseEncoder
 from reliablenet.tables.tabular import TabularEncoder

@@ -38,7 +38,7 @@ from reliablenet.modelfile.registry import (
     known_names,
 )
 from reliablenet.modelfile.signature import SIGNATURE, check_signature
-from reliablenet.modelfile.team import OWN_MEMBERS, TEAM
+from reliablenet.modelfile.team_members import OWN_MEMBERS, TEAM
 from reliablenet.tables.source import Source
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ CHUNK = 5_000
 
 
 @dataclass
-class Tally:
+class DecisionCounts:
     """Counts of decisions: all, acted on, picked for audit; and what outcomes say about those acted on."""
 
     rows: int = 0
@@ -86,8 +86,8 @@ class Watched:
         Of the log.
     rules : list of Rule
         All that were in force; the last one is.
-    tallies : dict from number of rule to Tally
-    groups : dict from name of group to Tally
+    by_rule : dict from number of rule to DecisionCounts
+    groups : dict from name of group to DecisionCounts
         Of the rule in force, where the log knows groups.
     certificate : Certificate or RuleCertificate
         In force.
@@ -103,17 +103,17 @@ class Watched:
     name: str
     rules: list[Rule]
     certificate: Certificate | RuleCertificate
-    tallies: dict[int, Tally] = field(default_factory=dict)
-    groups: dict[str, Tally] = field(default_factory=dict)
+    by_rule: dict[int, DecisionCounts] = field(default_factory=dict)
+    groups: dict[str, DecisionCounts] = field(default_factory=dict)
     monitor: Monitor | None = None
     why_not: str = ""
     points: list[Point] = field(default_factory=list)
     source: ScoreStream | None = None
 
     @property
-    def now(self) -> Tally:
+    def now(self) -> DecisionCounts:
         """Counts of the rule in force."""
-        return self.tallies.get(self.rules[-1].number, Tally())
+        return self.by_rule.get(self.rules[-1].number, DecisionCounts())
 
 
 def watch(
@@ -157,13 +157,13 @@ def watch(
     total = 0
     scores = array("d")
     for entry in log.entries():
-        found.tallies.setdefault(entry.rule, Tally()).add(entry)
+        found.by_rule.setdefault(entry.rule, DecisionCounts()).add(entry)
         if entry.rule == force.number:
             total += 1
             scores.append(entry.confidence)
             share = min(share, entry.share)
             if entry.group is not None:
-                found.groups.setdefault(entry.group, Tally()).add(entry)
+                found.groups.setdefault(entry.group, DecisionCounts()).add(entry)
     if found.source is not None:
         found.source.update(np.array(scores[found.source.rows :]))
     try:
@@ -198,7 +198,7 @@ def _watch(
     size = min(max(-(-total // POINTS), 1), CHUNK)
     step = max(round(total / POINTS), 1)
     kept = 0
-    since = Tally()
+    since = DecisionCounts()
     for part in _parts(log, force.number, size):
         _update(found.monitor, part)
         for entry in part:
@@ -216,7 +216,7 @@ def _watch(
                 since.coverage,
             )
             found.points.append(point)
-            since = Tally()
+            since = DecisionCounts()
 
 
 def _parts(log: DecisionLog, rule: int, size: int) -> Iterator[list[Entry]]:

@@ -43,9 +43,9 @@ from reliablenet.report.explained import (
     importance_table,
 )
 from reliablenet.report.inputs import hidden_columns, profile_table
+from reliablenet.report.notable_rows import accepted_mistakes, fold_rows, group_table, least_sure
 from reliablenet.report.operating import OperatingPoints, operating_points
 from reliablenet.report.page import render
-from reliablenet.report.rows import accepted_mistakes, fold_rows, group_table, least_sure
 from reliablenet.report.training import history_charts
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from reliablenet.monitor.log import DecisionLog, Entry
 from reliablenet.monitor.score_stream import ScoreStream, SourcePoint
-from reliablenet.monitor.watched import Point, Tally, Watched, watch
+from reliablenet.monitor.watched import DecisionCounts, Point, Watched, watch
 from reliablenet.report import text
 from reliablenet.report.charts import (
     Axis,
@@ -285,17 +285,17 @@ def _parts(found: Watched) -> Numbers:
     return marked_numbers(columns, rows, marked)
 
 
-def _groups(groups: Mapping[str, Tally]) -> Numbers:
+def _groups(groups: Mapping[str, DecisionCounts]) -> Numbers:
     columns = ["Group", "Decisions", "Acted on", "Outcomes", "Wrong"]
     rows = [
         [
             name,
-            text.count(tally.rows),
-            text.percent(tally.coverage),
-            text.count(tally.labels),
-            text.count(tally.wrong),
+            text.count(counts.rows),
+            text.percent(counts.coverage),
+            text.count(counts.labels),
+            text.count(counts.wrong),
         ]
-        for name, tally in sorted(groups.items())
+        for name, counts in sorted(groups.items())
     ]
     return marked_numbers(columns, rows)
 
@@ -312,10 +312,10 @@ def _history(found: Watched) -> Numbers:
     ]
     rows = []
     for rule in reversed(found.rules):
-        tally = found.tallies.get(rule.number, Tally())
-        counts = (
-            [text.count(tally.rows), text.percent(tally.coverage)]
-            if tally.rows
+        counts = found.by_rule.get(rule.number, DecisionCounts())
+        acted = (
+            [text.count(counts.rows), text.percent(counts.coverage)]
+            if counts.rows
             else ["0", text.NONE]
         )
         rows.append(
@@ -323,9 +323,9 @@ def _history(found: Watched) -> Numbers:
                 _moment(rule.time),
                 rule.model[:12],
                 rule.certificate[:12],
-                *counts,
-                text.count(tally.labels),
-                text.count(tally.wrong),
+                *acted,
+                text.count(counts.labels),
+                text.count(counts.wrong),
             ]
         )
     return marked_numbers(columns, rows, [0])

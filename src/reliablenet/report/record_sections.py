@@ -43,7 +43,7 @@ def make_record(
         Loaded from the file.
     file : Path
     contents : mapping
-        What the file holds: `reliablenet.cli.contents.contents_of`.
+        What the file holds: `reliablenet.cli.model_summary.contents_of`.
     given : Given, optional
         What only people know.
     """

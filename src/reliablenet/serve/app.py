@@ -24,7 +24,7 @@ from reliablenet.serve.describing import MOST_LISTED
 from reliablenet.serve.desk import Answer, Desk
 from reliablenet.serve.errors import RequestError, busy, unusable
 from reliablenet.serve.guard import FAILED, LOOPBACK, Guard, too_large
-from reliablenet.serve.rows import Rows
+from reliablenet.serve.request_rows import Rows
 from reliablenet.serve.served import ServedModel
 from reliablenet.serve.settings import Settings
 from reliablenet.serve.watching import Watching

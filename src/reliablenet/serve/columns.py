@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from reliablenet._listing import listed
 from reliablenet.methods.layers import find_encoder, layers
 from reliablenet.serve.errors import unusable
-from reliablenet.serve.rows import Rows, Value
+from reliablenet.serve.request_rows import Rows, Value
 from reliablenet.tables.column_arrays import CodedTexts, ColumnArrays
 from reliablenet.tables.piecewise import PiecewiseEncoder
 

@@ -22,7 +22,7 @@ from reliablenet.monitor.coin import AuditCoin
 from reliablenet.monitor.log import DecisionLog, Logged
 from reliablenet.serve.counters import Counters
 from reliablenet.serve.errors import busy, unusable
-from reliablenet.serve.rows import Rows, join
+from reliablenet.serve.request_rows import Rows, join
 from reliablenet.serve.served import Answers, ServedModel
 
 FEW = 16  # rows: to write them takes less than to wake another thread for it

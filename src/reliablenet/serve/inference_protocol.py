@@ -9,7 +9,7 @@ from reliablenet.serve.answering import Answering
 from reliablenet.serve.columns import Columns
 from reliablenet.serve.desk import Answer
 from reliablenet.serve.errors import unusable
-from reliablenet.serve.rows import Rows
+from reliablenet.serve.request_rows import Rows
 
 WHOLE = frozenset(f"{sign}INT{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))
 REAL = frozenset({"FP16", "FP32", "FP64"})

@@ -16,7 +16,7 @@ from reliablenet.monitor.log import DecisionLog
 from reliablenet.monitor.score_stream import write_scores
 from reliablenet.serve.answering import Answering, answering_of
 from reliablenet.serve.columns import Columns
-from reliablenet.serve.rows import Rows
+from reliablenet.serve.request_rows import Rows
 from reliablenet.tables.oddities import OF_ROWS
 
 

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import reliablenet as rn
 from reliablenet.errors import ModelFileError
-from reliablenet.modelfile.trees import check_trees
+from reliablenet.modelfile.tree_checks import check_trees
 
 
 @pytest.fixture(scope="module")

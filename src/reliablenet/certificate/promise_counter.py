@@ -23,7 +23,7 @@ from reliablenet.errors import InvalidDataError, InvalidParameterError
 Codes = NDArray[np.intp]
 
 
-class Tally:
+class PromiseCounter:
     """The populations of one simple promise, and what is counted of each.
 
     Parameters
@@ -235,13 +235,13 @@ class Tally:
         """Count anew which rows the rule accepts."""
         self.accepted[:] = self.errors[:] = self._acted[:] = 0
 
-    def blank(self) -> Tally:
-        """Return a tally of the same populations in which nothing is counted yet."""
-        empty = Tally(self.promise, self.classes)
+    def blank(self) -> PromiseCounter:
+        """Return a counter of the same populations in which nothing is counted yet."""
+        empty = PromiseCounter(self.promise, self.classes)
         empty._add(self.labels)
         return empty
 
-    def merge(self, later: Tally) -> None:
+    def merge(self, later: PromiseCounter) -> None:
         """Take in what was counted of later rows."""
         candidates = int(later.sizes.max(initial=0))
         self._add(later.labels)
@@ -353,16 +353,16 @@ class Level:
     refused: float
 
 
-def share_level(tally: Tally, rho: float) -> Level:
+def share_level(counter: PromiseCounter, rho: float) -> Level:
     """Share the failure probability of a promise among its populations.
 
     Those with too few rows to be certified at any number of mistakes get no share: that depends
     on sizes alone. The others share alike; whoever may accept every row passes its share on (Holm).
     """
-    budgets = tally.budgets
+    budgets = counter.budgets
     # the chance of no mistake at all where JCW is alpha; the level must not be below it: 1 without rows,
     # NaN without a budget
-    chance = np.array([(1.0 - budgets[code]) ** int(n) for code, n in enumerate(tally.sizes)])
+    chance = np.array([(1.0 - budgets[code]) ** int(n) for code, n in enumerate(counter.sizes)])
     order = np.argsort(chance, kind="stable")
     within = chance[order] <= rho / np.arange(1, len(budgets) + 1)
     most = int(np.flatnonzero(within)[-1]) + 1 if within.any() else 0
@@ -370,7 +370,7 @@ def share_level(tally: Tally, rho: float) -> Level:
     done = 0
     while True:
         level = rho / max(most - done, 1)
-        finished = sum(tally.affords_all(code, level) for code in tested)
+        finished = sum(counter.affords_all(code, level) for code in tested)
         if finished <= done:
             return Level(tested, level, rho / (most + 1))
         done = finished

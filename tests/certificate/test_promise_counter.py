@@ -12,8 +12,8 @@ from scipy.stats import binom
 
 from reliablenet import Promise
 from reliablenet.certificate.cost import largest_certifiable_cost
+from reliablenet.certificate.promise_counter import Level, PromiseCounter, share_level
 from reliablenet.certificate.scored import ScoredRows
-from reliablenet.certificate.tally import Level, Tally, share_level
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 NAMES = np.array(["cat", "dog", "cow"])
@@ -37,20 +37,20 @@ def with_names(rows: ScoredRows) -> ScoredRows:
     return ScoredRows(**vars(rows) | changed)
 
 
-def counted(promise: Promise, classes=None, batches=None) -> Tally:
-    tally = Tally(promise, classes)
+def counted(promise: Promise, classes=None, batches=None) -> PromiseCounter:
+    counter = PromiseCounter(promise, classes)
     for rows in batches or [make_rows()]:
-        tally.look(rows, rows.score)
-        tally.count(rows, rows.score >= 0.5, tally.codes(rows))
-    return tally
+        counter.look(rows, rows.score)
+        counter.count(rows, rows.score >= 0.5, counter.codes(rows))
+    return counter
 
 
-def merged(promise: Promise, classes, batches) -> Tally:
+def merged(promise: Promise, classes, batches) -> PromiseCounter:
     """Count each batch by itself, and put the counts together."""
-    tally = Tally(promise, classes)
+    counter = PromiseCounter(promise, classes)
     for rows in batches:
-        tally.merge(counted(promise, classes, [rows]))
-    return tally
+        counter.merge(counted(promise, classes, [rows]))
+    return counter
 
 
 def by_hand(promise: Promise, rows: ScoredRows) -> dict:
@@ -94,13 +94,13 @@ def test_populations_are_counted_as_by_hand_in_one_batch_or_in_many(promise, nam
     whole = counted(promise, classes, [given])
     batches = [given.take(slice(a, a + 7)) for a in range(0, 60, 7)]
     expected = by_hand(promise, rows)
-    for tally in (whole, counted(promise, classes, batches), merged(promise, classes, batches)):
-        found = zip(tally.sizes, tally.accepted, tally.errors, strict=True)
-        assert dict(zip(tally.labels, map(list, found), strict=True)) == expected
-        kinds = {array.dtype for array in (tally.sizes, tally.accepted, tally.errors)}
+    for counter in (whole, counted(promise, classes, batches), merged(promise, classes, batches)):
+        found = zip(counter.sizes, counter.accepted, counter.errors, strict=True)
+        assert dict(zip(counter.labels, map(list, found), strict=True)) == expected
+        kinds = {array.dtype for array in (counter.sizes, counter.accepted, counter.errors)}
         assert kinds == {np.dtype(np.int64)}  # counts have no rounding
-        for code, label in enumerate(tally.labels):
-            assert sorted(tally._mistakes(code)[0]) == sorted(mistakes_of(promise, rows, label))
+        for code, label in enumerate(counter.labels):
+            assert sorted(counter._mistakes(code)[0]) == sorted(mistakes_of(promise, rows, label))
 
 
 def mistakes_of(promise: Promise, rows: ScoredRows, label: str) -> list[float]:
@@ -120,20 +120,20 @@ def mistakes_of(promise: Promise, rows: ScoredRows, label: str) -> list[float]:
 def test_only_classes_with_a_budget_are_populations(kind):
     promise = getattr(Promise, kind)({"dog": 0.1})
     rows = make_rows()
-    for tally in (counted(promise, NAMES, [rows]), counted(promise, None, [with_names(rows)])):
-        assert tally.labels == ["dog"]
-        assert tally.budgets == [0.1]
-        assert list(tally.errors) == [by_hand(promise, rows)["dog"][2]]
+    for counter in (counted(promise, NAMES, [rows]), counted(promise, None, [with_names(rows)])):
+        assert counter.labels == ["dog"]
+        assert counter.budgets == [0.1]
+        assert list(counter.errors) == [by_hand(promise, rows)["dog"][2]]
 
 
 def test_groups_without_a_budget_are_counted_and_have_none():
-    tally = counted(Promise.by_group({"B": 0.2, "Z": 0.1}, by="race"))
-    assert tally.labels[:2] == ["B", "Z"]
-    assert set(tally.labels) == {"A", "B", "C", "Z"}
-    assert tally.budgets[:2] == [0.2, 0.1]
-    assert all(math.isnan(budget) for budget in tally.budgets[2:])
-    assert tally.sizes[1] == 0
-    assert tally.sizes.sum() == 60
+    counter = counted(Promise.by_group({"B": 0.2, "Z": 0.1}, by="race"))
+    assert counter.labels[:2] == ["B", "Z"]
+    assert set(counter.labels) == {"A", "B", "C", "Z"}
+    assert counter.budgets[:2] == [0.2, 0.1]
+    assert all(math.isnan(budget) for budget in counter.budgets[2:])
+    assert counter.sizes[1] == 0
+    assert counter.sizes.sum() == 60
 
 
 def test_a_prediction_seen_late_was_possible_in_every_row():
@@ -143,9 +143,9 @@ def test_a_prediction_seen_late_was_possible_in_every_row():
     late = ScoredRows(
         np.ones(2), np.ones(2, bool), 0.0, truth=np.zeros(2, int), predicted=np.full(2, 9)
     )
-    tally = counted(Promise.by_predicted(0.1), None, [early, late])
-    assert (tally.labels, tally.sizes.tolist()) == ([0, 9], [7, 7])
-    assert (tally.accepted.tolist(), tally.errors.tolist()) == ([5, 2], [0, 2])
+    counter = counted(Promise.by_predicted(0.1), None, [early, late])
+    assert (counter.labels, counter.sizes.tolist()) == ([0, 9], [7, 7])
+    assert (counter.accepted.tolist(), counter.errors.tolist()) == ([5, 2], [0, 2])
 
 
 @pytest.mark.parametrize("unknown", [False, True])
@@ -156,16 +156,16 @@ def test_costs_are_sums_of_the_table_row_by_row(count, unknown):
     table = np.vstack([COSTS, COSTS.max(axis=0)])
     acted = rows.score >= 0.5
     halves = [rows.take(slice(0, 90)), rows.take(slice(90, 200))]
-    tally = count(Promise.cost(COSTS, 1.0, classes=NAMES), NAMES, halves)
+    counter = count(Promise.cost(COSTS, 1.0, classes=NAMES), NAMES, halves)
     spent = [table[t, p] for t, p in zip(rows.truth, rows.predicted, strict=True)]
-    assert tally.cost == pytest.approx(sum(np.array(spent)[acted]))
-    assert tally.guessing == pytest.approx(min(table[rows.truth].sum(axis=0)))
-    assert tally.errors.tolist() == [np.count_nonzero(acted & (np.array(spent) > 0))]
-    np.testing.assert_allclose(tally.spending(rows, tally.codes(rows)), np.array(spent) / 8.0)
-    assert not tally.counts
-    assert tally.budgets == [1.0 / 8.0]
-    assert (tally._truths.dtype, tally._acted.dtype) == (np.int64, np.int64)
-    places, costs = tally._mistakes(0)
+    assert counter.cost == pytest.approx(sum(np.array(spent)[acted]))
+    assert counter.guessing == pytest.approx(min(table[rows.truth].sum(axis=0)))
+    assert counter.errors.tolist() == [np.count_nonzero(acted & (np.array(spent) > 0))]
+    np.testing.assert_allclose(counter.spending(rows, counter.codes(rows)), np.array(spent) / 8.0)
+    assert not counter.counts
+    assert counter.budgets == [1.0 / 8.0]
+    assert (counter._truths.dtype, counter._acted.dtype) == (np.int64, np.int64)
+    places, costs = counter._mistakes(0)
     assert sorted(places) == sorted(rows.score[np.array(spent) > 0])
     assert sorted(costs) == pytest.approx(sorted(s / 8.0 for s in spent if s > 0))
 
@@ -182,10 +182,10 @@ def test_costs_follow_the_order_of_the_model():
 
 
 def test_one_positive_cost_is_a_count():
-    assert Tally(Promise.cost([[0, 7], [7, 0]], 1.0)).counts
-    assert Tally(Promise.cost([[0, 7], [0, 0]], 1.0)).counts
-    assert not Tally(Promise.cost([[0, 7], [6, 0]], 1.0)).counts
-    assert Tally(Promise.overall(0.1)).counts
+    assert PromiseCounter(Promise.cost([[0, 7], [7, 0]], 1.0)).counts
+    assert PromiseCounter(Promise.cost([[0, 7], [0, 0]], 1.0)).counts
+    assert not PromiseCounter(Promise.cost([[0, 7], [6, 0]], 1.0)).counts
+    assert PromiseCounter(Promise.overall(0.1)).counts
 
 
 @pytest.mark.parametrize(
@@ -239,14 +239,14 @@ def test_a_row_of_no_population_has_the_number_minus_one(promise, classes, expec
     by = {"race": np.array(["A", "B", "A", None], object)}
     truth = np.array([0, 1, 2, -1])
     rows = ScoredRows(np.ones(4), np.ones(4, bool), 0.0, truth=truth, predicted=np.zeros(4, int), by=by)  # fmt: skip
-    assert Tally(promise, classes).codes(rows).tolist() == expected
+    assert PromiseCounter(promise, classes).codes(rows).tolist() == expected
 
 
 def test_a_group_may_be_called_all():
-    tally = Tally(Promise.by_group(0.1, by="race"))
+    counter = PromiseCounter(Promise.by_group(0.1, by="race"))
     for names, codes in ((["all", "all"], [0, 0]), (["all", "B"], [0, 1])):
         rows = ScoredRows(np.ones(2), np.zeros(2, bool), 0.0, by={"race": np.array(names)})
-        assert tally.codes(rows).tolist() == codes
+        assert counter.codes(rows).tolist() == codes
 
 
 @pytest.mark.parametrize(
@@ -262,13 +262,13 @@ def test_a_group_may_be_called_all():
 def test_each_population_affords_mistakes_of_its_own(promise):
     for seed in range(5):
         rows = make_rows(300, seed)
-        tally = counted(promise, NAMES, [rows])
-        for code, label in enumerate(tally.labels):
-            n, alpha = int(tally.sizes[code]), tally.budgets[code]
+        counter = counted(promise, NAMES, [rows])
+        for code, label in enumerate(counter.labels):
+            n, alpha = int(counter.sizes[code]), counter.budgets[code]
             places = sorted(mistakes_of(promise, rows, label), reverse=True)
             most = sum(binom.cdf(np.arange(n + 1), n, alpha) <= 0.1) - 1
             expected = places[most] if len(places) > most else -math.inf
-            assert tally.excess(code, 0.1) == expected
+            assert counter.excess(code, 0.1) == expected
 
 
 def test_a_cost_at_the_limit_is_afforded():
@@ -278,8 +278,8 @@ def test_a_cost_at_the_limit_is_afforded():
         truth = np.arange(10) % 2
         predicted = np.where(np.arange(10) == 0, 1, truth)
         rows = ScoredRows(np.full(10, 0.5), truth != predicted, 0.0, truth=truth, predicted=predicted)  # fmt: skip
-        tally = counted(Promise.cost([[0, cost], [1, 0]], 0.1), [0, 1], [rows])
-        assert tally.excess(0, 0.9) == excess
+        counter = counted(Promise.cost([[0, cost], [1, 0]], 0.1), [0, 1], [rows])
+        assert counter.excess(0, 0.9) == excess
 
 
 @pytest.mark.parametrize(
@@ -296,24 +296,24 @@ def test_a_cost_at_the_limit_is_afforded():
 )
 def test_each_row_must_reach_the_threshold_of_whom_it_may_wrong(promise, expected):
     rows = make_rows()
-    tally = counted(promise, NAMES, [rows])
-    found = tally.limit_codes(rows)
+    counter = counted(promise, NAMES, [rows])
+    found = counter.limit_codes(rows)
     if expected is None:
-        assert [tally.labels[code] for code in found] == rows.by["race"].tolist()
+        assert [counter.labels[code] for code in found] == rows.by["race"].tolist()
     else:
         assert found.tolist() == [expected[place] for place in rows.predicted]
 
 
 def test_tables_of_thresholds_name_predictions_or_groups():
-    one = Tally(Promise.by_class({"dog": 0.1}), NAMES)
+    one = PromiseCounter(Promise.by_class({"dog": 0.1}), NAMES)
     assert one.table({"dog": 0.7}, 0.0).values == {"cat": 0.7, "cow": 0.7, "dog": 0.0}
     assert one.table({"dog": math.inf}, 0.0).values == dict.fromkeys(
         ["cat", "cow", "dog"], math.inf
     )
     assert (one.key, one.table({"dog": 0.7}, 0.0).key) == (("predicted",), ("predicted",))
-    two = Tally(Promise.by_class(0.1), ["no", "yes"])
+    two = PromiseCounter(Promise.by_class(0.1), ["no", "yes"])
     assert two.table({"no": 0.6, "yes": 0.8}, 0.0).values == {"no": 0.8, "yes": 0.6}
-    free = Tally(Promise.by_predicted({"cat": 0.1}), NAMES)
+    free = PromiseCounter(Promise.by_predicted({"cat": 0.1}), NAMES)
     assert free.table({"cat": 0.9}, 0.3).values == {"cat": 0.9, "cow": 0.3, "dog": 0.3}
     unnamed = counted(Promise.by_predicted(0.1), None, [with_names(make_rows())])
     assert unnamed.table({"dog": 0.9, "cat": 0.8, "cow": 0.7}, 0.3).values == {
@@ -321,7 +321,7 @@ def test_tables_of_thresholds_name_predictions_or_groups():
     }  # fmt: skip
     one_named = counted(Promise.by_predicted({"cat": 0.1}), None, [with_names(make_rows())])
     assert one_named.table({"cat": 0.9}, 0.3).values == {"cat": 0.9, "cow": 0.3, "dog": 0.3}
-    groups = Tally(Promise.by_group(0.1, by=["race", "sex"]))
+    groups = PromiseCounter(Promise.by_group(0.1, by=["race", "sex"]))
     made = groups.table({"B, f": 0.9, "A, m": 0.8, 3: 0.5}, 0.0)
     assert made.key == ("race", "sex")
     assert list(made.values.items()) == [(3, 0.5), ("A, m", 0.8), ("B, f", 0.9)]
@@ -332,13 +332,13 @@ def test_tables_of_thresholds_name_predictions_or_groups():
 def test_the_first_mistake_that_cannot_be_afforded(seed, alpha, n):
     rng = np.random.default_rng(seed)
     rows = ScoredRows(rng.random(n).round(1), rng.random(n) < rng.random(), 0.0)
-    tally = counted(Promise.overall(alpha), None, [rows])
+    counter = counted(Promise.overall(alpha), None, [rows])
     places = np.sort(rows.score[rows.wrong])[::-1]
     most = sum(binom.cdf(np.arange(n + 1), n, alpha) <= 0.1) - 1
     places = np.append(places, np.full(n + 1, -math.inf))
     expected = places[most] if most >= 0 else math.inf
-    assert tally.excess(0, 0.1) == expected
-    assert tally.affords_all(0, 0.1) == (expected == -math.inf)
+    assert counter.excess(0, 0.1) == expected
+    assert counter.affords_all(0, 0.1) == (expected == -math.inf)
 
 
 @pytest.mark.parametrize(("mistakes", "excess"), [(1, -math.inf), (2, 0.5), (3, 0.6)])
@@ -350,7 +350,7 @@ def test_of_sixty_rows_one_mistake_in_ten_affords_one(mistakes, excess):
 
 
 def test_a_population_without_rows_is_never_certified():
-    assert Tally(Promise.by_group({"A": 0.1}, by="race")).excess(0, 0.1) == math.inf
+    assert PromiseCounter(Promise.by_group({"A": 0.1}, by="race")).excess(0, 0.1) == math.inf
 
 
 @settings(max_examples=30, deadline=None)
@@ -362,7 +362,7 @@ def test_the_first_cost_that_cannot_be_afforded(seed, n):
     rows = ScoredRows(
         rng.permutation(n) / n, truth != predicted, 0.0, truth=truth, predicted=predicted
     )
-    tally = counted(
+    counter = counted(
         Promise.cost(COSTS, 0.8), None, [rows.take(slice(0, n // 2)), rows.take(slice(n // 2, n))]
     )
     most, total, expected = largest_certifiable_cost(n, 0.1, 0.1), 0.0, -math.inf
@@ -371,11 +371,11 @@ def test_the_first_cost_that_cannot_be_afforded(seed, n):
         if total > most * (1 + 1e-12):
             expected = rows.score[i]
             break
-    assert tally.excess(0, 0.1) == (math.inf if most < 0 else expected)
+    assert counter.excess(0, 0.1) == (math.inf if most < 0 else expected)
 
 
 class Sizes:
-    """A tally of which only sizes, budgets and who affords all are known."""
+    """A counter of which only sizes, budgets and who affords all are known."""
 
     def __init__(self, sizes, budgets, affords=lambda code, level: False) -> None:
         self.sizes, self.budgets, self.affords_all = np.array(sizes), budgets, affords
@@ -437,39 +437,39 @@ def test_populations_are_put_together_by_their_labels_and_not_by_their_places():
     first = replace(rows, by={"race": np.array(["A", "B", "B"])}, wrong=np.array([1, 0, 1], bool))
     second = replace(rows, by={"race": np.array(["C", "B", "A"])}, wrong=np.array([0, 1, 1], bool))
     first, second = (replace(r, score=np.array([0.9, 0.8, 0.7])) for r in (first, second))
-    tally = merged(promise, None, [first, second])
-    assert tally.labels == ["A", "B", "C"]
-    assert tally.sizes.tolist() == tally.accepted.tolist() == [2, 3, 1]
-    assert tally.errors.tolist() == [2, 2, 0]
-    assert [sorted(tally._mistakes(code)[0]) for code in range(3)] == [[0.7, 0.9], [0.7, 0.8], []]
+    counter = merged(promise, None, [first, second])
+    assert counter.labels == ["A", "B", "C"]
+    assert counter.sizes.tolist() == counter.accepted.tolist() == [2, 3, 1]
+    assert counter.errors.tolist() == [2, 2, 0]
+    assert [sorted(counter._mistakes(code)[0]) for code in range(3)] == [[0.7, 0.9], [0.7, 0.8], []]
 
 
 def test_mistakes_of_no_population_stay_there_when_parts_are_put_together():
     promise, rows = Promise.by_class({"dog": 0.1}), with_names(make_rows())
-    tally = merged(promise, None, [rows, rows])
+    counter = merged(promise, None, [rows, rows])
     expected = rows.score[(rows.truth == "dog") & rows.wrong].tolist()
-    assert tally.sizes.tolist() == [2 * np.count_nonzero(rows.truth == "dog")]
-    assert sum(whose == 0 for whose in tally._whose) == 2 * len(expected)
+    assert counter.sizes.tolist() == [2 * np.count_nonzero(rows.truth == "dog")]
+    assert sum(whose == 0 for whose in counter._whose) == 2 * len(expected)
 
 
 @pytest.mark.parametrize("classes", [None, NAMES])
 def test_a_blank_tally_has_the_same_populations_and_no_counts(classes):
     rows = make_rows() if classes is not None else with_names(make_rows())
-    tally = counted(Promise.by_class(0.1), classes, [rows])
-    blank = tally.blank()
-    assert blank.labels == tally.labels
+    counter = counted(Promise.by_class(0.1), classes, [rows])
+    blank = counter.blank()
+    assert blank.labels == counter.labels
     assert not any(array.any() for array in (blank.sizes, blank.accepted, blank.errors))
-    assert len(blank._place) == 0 < len(tally._place)
-    np.testing.assert_array_equal(blank.codes(rows), tally.codes(rows))
-    tally.merge(blank)
-    assert tally.sizes.sum() == rows.n
+    assert len(blank._place) == 0 < len(counter._place)
+    np.testing.assert_array_equal(blank.codes(rows), counter.codes(rows))
+    counter.merge(blank)
+    assert counter.sizes.sum() == rows.n
 
 
 def test_a_prediction_of_any_part_is_known_to_the_rule():
     rows = with_names(make_rows())
     parts = [replace(rows, predicted=np.full(60, name)) for name in ("cow", "cat")]
-    tally = merged(Promise.by_class({"dog": 0.1}), None, parts)
-    assert list(tally.table({"dog": 0.7}, 0.0).values) == ["cat", "cow", "dog"]
+    counter = merged(Promise.by_class({"dog": 0.1}), None, parts)
+    assert list(counter.table({"dog": 0.7}, 0.0).values) == ["cat", "cow", "dog"]
 
 
 @pytest.mark.parametrize("kind", ["by_class", "by_predicted"])
@@ -477,12 +477,12 @@ def test_a_budget_for_a_label_that_no_row_has_is_refused(kind):
     rows = with_names(make_rows())
     rows = replace(rows, predicted=np.full(60, "cow"))
     for alpha, known in (({"dgo": 0.1}, False), ({"cow": 0.1}, True), ({"cat": 0.1}, True)):
-        tally = merged(getattr(Promise, kind)(alpha), None, [rows])
+        counter = merged(getattr(Promise, kind)(alpha), None, [rows])
         if known:
-            tally.check_labels(rows.truth.tolist())
+            counter.check_labels(rows.truth.tolist())
             continue
         with pytest.raises(InvalidDataError) as refusal:
-            tally.check_labels(["dog", "cat"])
+            counter.check_labels(["dog", "cat"])
         assert str(refusal.value) == (
             f"`alpha` of Promise.{kind} names ['dgo'], but no row has that label or prediction; the rows "
             "have ['cat', 'cow', 'dog']. Spell it as the rows do, or give the `classes` of the model."
@@ -494,4 +494,4 @@ def test_a_budget_for_a_label_that_no_row_has_is_refused(kind):
     [(Promise.by_group({"E": 0.1}), None), (Promise.overall(0.1), None), (Promise.by_class({"cat": 0.1}), NAMES)],
 )  # fmt: skip
 def test_labels_of_groups_and_of_known_classes_are_not_looked_for(promise, classes):
-    Tally(promise, classes).check_labels([])
+    PromiseCounter(promise, classes).check_labels([])

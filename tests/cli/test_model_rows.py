@@ -10,7 +10,7 @@ import pytest
 
 from reliablenet.certificate import Promise, Rule
 from reliablenet.certificate.rule import Thresholds
-from reliablenet.cli.rows import rule_groups
+from reliablenet.cli.model_rows import rule_groups
 
 ALONE = Thresholds(("ward",), {1.0: 0.5, 2.0: 0.5})
 CROSSED = Thresholds(("ward", "old"), {"1.0, True": 0.5, "2.0, False": 0.5})

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reliablenet.datasets.archives import read_members
+from reliablenet.datasets.unpacking import read_members
 from reliablenet.errors import DataFileError
 
 CONTENT = np.random.default_rng(0).bytes(100_000)

@@ -9,7 +9,7 @@ import pytest
 import reliablenet as rn
 from reliablenet.datasets import SyntheticBand
 from reliablenet.report import text
-from reliablenet.report.rows import accepted_mistakes, fold_rows, group_table, least_sure
+from reliablenet.report.notable_rows import accepted_mistakes, fold_rows, group_table, least_sure
 
 
 def test_mistakes_are_accepted_wrong_and_the_surest_first(model, rows) -> None:

@@ -56,7 +56,7 @@ def read_members(archive: Path, members: Mapping[str, str]) -> dict[str, bytes]:
     >>> import hashlib
     >>> import zipfile
     >>> from pathlib import Path
-    >>> from reliablenet.datasets.archives import read_members
+    >>> from reliablenet.datasets.unpacking import read_members
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     archive = Path(folder) / "letters.zip"
