@@ -7,6 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import reliablenet as rn
+from reliablenet.certificate import wording
 from reliablenet.errors import (
     FoldWarning,
     InvalidDataError,
@@ -15,7 +16,7 @@ from reliablenet.errors import (
     ModelFileError,
     NotCertifiedWarning,
 )
-from reliablenet.methods.renewal import RenewalState, renew
+from reliablenet.methods.renewal import RenewalState, identity, renew
 from reliablenet.methods.seen import model_hashes
 from reliablenet.modelfile.archive import seal
 from reliablenet.modelfile.chain import add_link, read_chain, to_plain
@@ -55,6 +56,20 @@ def test_a_renewed_model_acts_by_its_new_certificate_and_remembers_the_old(model
     X, y = draw(900, 2)
     with pytest.raises(InvalidDataError, match="given to `fit` already"):
         final.certify(X, y)
+
+
+def test_a_version_that_words_certificates_differently_reads_and_writes_the_chain(
+    model, tmp_path, monkeypatch
+):
+    with monkeypatch.context() as earlier:
+        earlier.setattr(wording, "verdict", lambda c: "certified, in other words")
+        renewed, _ = renew(model, *fresh(model, 900, 1))
+        path, known = renewed.save(tmp_path / "earlier.rnet"), identity(renewed)
+    again = rn.load(path)
+    assert identity(again) == known != identity(model)
+    assert len(rn.load(again.save(tmp_path / "now.rnet")).chain_) == 2
+    third, _ = renew(again, *fresh(model, 900, 2))
+    assert len(rn.load(third.save(tmp_path / "third.rnet")).chain_) == 3
 
 
 def test_a_refusal_leaves_the_model_as_it_was(model):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -76,11 +76,15 @@ def add_link(chain: Sequence[Link], before: str, after: str, reason: str) -> tup
     """
     if not isinstance(reason, str) or not reason.strip():
         raise parameter_error("reason", "add_link", "say why", reason)
-    known = list(chain) or [Link(_sha256(before), "", FIRST, "")]
-    last = known[-1]
-    known[-1] = Link(last.certificate, last.predecessor, last.reason, last.date, before)
+    known = [*end_with(chain, before)] or [Link(_sha256(before), "", FIRST, "")]
+    last = known[-1] = replace(known[-1], document=before)
     moment = datetime.now(UTC).isoformat(timespec="seconds")
     return (*known, Link(_sha256(after), last.sha256, reason.strip(), moment))
+
+
+def end_with(chain: Sequence[Link], text: str) -> tuple[Link, ...]:
+    """Return the chain with this JSON of the certificate in force, which a later version words differently."""
+    return (*chain[:-1], *(replace(link, certificate=_sha256(text)) for link in chain[-1:]))
 
 
 def to_plain(chain: Sequence[Link]) -> list[dict[str, str]]:

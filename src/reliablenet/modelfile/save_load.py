@@ -18,7 +18,7 @@ from reliablenet.certificate.rule_certify import read_certificate
 from reliablenet.errors import InvalidParameterError, ModelFileError, ReliableNetError
 from reliablenet.modelfile.allowed_types import estimator_from_bytes, estimator_to_bytes
 from reliablenet.modelfile.archive import open_sealed, seal
-from reliablenet.modelfile.chain import read_chain, to_plain as chain_to_plain
+from reliablenet.modelfile.chain import end_with, read_chain, to_plain as chain_to_plain
 from reliablenet.modelfile.manifest import (
     FORMAT,
     MANIFEST,
@@ -114,7 +114,7 @@ def save_layers(layers: Iterable[Any], path: str | Path) -> Path:
             members[BESIDE] = estimator_to_bytes(beside)
     manifest["methods"] = [_describe(method) for method in methods]
     if chain := getattr(model, "chain_", ()):
-        manifest["chain"] = chain_to_plain(chain)
+        manifest["chain"] = chain_to_plain(end_with(chain, members[CERTIFICATE].decode()))
     write_atomically(target, seal(with_manifest(manifest, members)))
     return target
 
