@@ -146,6 +146,7 @@ def test_features_are_kept_only_if_given(log, coin):
 def test_a_rule_is_noted_when_it_changes(log):
     first = log.put_in_force("loans", MODEL, "{}")
     assert log.put_in_force("loans", MODEL, "{}") == first
+    assert log.put_in_force("loans", MODEL, '{"verdict": "in other words"}') == first
     second = log.put_in_force("loans", MODEL, '{"renewed": true}')
     assert second > first
     assert [rule.document for rule in log.rules()] == ["{}", '{"renewed": true}']

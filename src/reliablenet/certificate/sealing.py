@@ -9,6 +9,11 @@ from typing import Any
 
 from reliablenet.errors import InvalidDataError
 
+FOLLOWING = (
+    *("verdict", "reason", "notes", "promise_text"),
+    *("upper_bound", "error_accepted_interval", "sha256"),
+)
+
 
 def seal(values: dict[str, Any]) -> str:
     """Return plain values as JSON, with their hash."""
@@ -47,6 +52,16 @@ def check_derived(values: dict[str, Any], certificate: Any, names: Iterable[str]
                 f"The certificate's {name!r} ({told!r}) does not follow from its counts "
                 f"({follows!r}): the text was altered."
             )
+
+
+def lasting(values: Any) -> Any:
+    """Return what two versions of ours say alike of one certificate: its values without what follows from them.
+
+    Another version has other words, and another build of the special functions other last bits.
+    """
+    if isinstance(values, dict):
+        return {key: lasting(one) for key, one in values.items() if key not in FOLLOWING}
+    return [lasting(one) for one in values] if isinstance(values, list) else values
 
 
 def digest(values: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ from reliablenet.certificate.groups import draw_places
 from reliablenet.certificate.judgement import warn_of_labels
 from reliablenet.certificate.record import Unit
 from reliablenet.certificate.scored import ScoredRows
-from reliablenet.certificate.sealing import digest, read_values, seal, unseal
+from reliablenet.certificate.sealing import digest, lasting, read_values, seal, unseal
 from reliablenet.certificate.sequential import certify_anytime, threshold_grid
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 from reliablenet.methods.evidence import Evidence
@@ -37,10 +37,6 @@ from reliablenet.tables.target import label_texts
 
 FORMAT = "reliablenet-renewal/1"
 REASON = "renewed on fresh rows"
-# What follows from the counts of a certificate: in other words in another version, and in other last
-# bits with another build of the special functions.
-WORDS = ("verdict", "reason", "notes", "promise_text")
-BOUNDS = ("upper_bound", "error_accepted_interval")
 
 Hashes = NDArray[np.uint64]
 
@@ -325,12 +321,5 @@ def _name_hashes(names: Any) -> Hashes:
 
 def identity(model: Any) -> str:
     """Return a hash of what a model is and decides by now; how a version says it does not matter."""
-    values = _without_words(model.certificate_.to_dict())
+    values = lasting(model.certificate_.to_dict())
     return digest(values | {"fingerprint": model.fingerprint_})
-
-
-def _without_words(values: Any) -> Any:
-    if isinstance(values, dict):
-        kept = {key: one for key, one in values.items() if key not in WORDS and key not in BOUNDS}
-        return {key: _without_words(one) for key, one in kept.items()}
-    return [_without_words(one) for one in values] if isinstance(values, list) else values

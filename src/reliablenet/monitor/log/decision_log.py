@@ -7,6 +7,7 @@ transaction, and `append` returns after its commit.
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
 import threading
 import time
@@ -17,6 +18,7 @@ from typing import Any, Self
 
 import sqlalchemy as sa
 
+from reliablenet.certificate.sealing import lasting
 from reliablenet.errors import DecisionLogError, InvalidParameterError
 from reliablenet.monitor.coin import AuditCoin
 from reliablenet.monitor.log import schema
@@ -122,9 +124,12 @@ class DecisionLog:
         certificate = hashlib.sha256(document.encode()).hexdigest()
         with self._writing() as connection:
             last = connection.execute(sa.select(rules).order_by(rules.c.number.desc()).limit(1))
-            found, wanted = last.first(), (name, model, document)
-            if found is not None and (found.name, found.model, found.document) == wanted:
-                return int(found.number)
+            found = last.first()
+            if found is not None and (found.name, found.model) == (name, model):
+                # A later version has other words for the same certificate.
+                before, now = (lasting(json.loads(text)) for text in (found.document, document))
+                if before == now:
+                    return int(found.number)
             row = {"name": name, "model": model, "certificate": certificate, "document": document}
             asked = sa.insert(rules).returning(rules.c.number)
             known = {**row, "scores": scores, "time": _now()}
