@@ -337,3 +337,4 @@ def test_costs_are_told_of_groups() -> None:
 )
 def test_the_verdict_of_a_cost_is_a_cost(unit, words) -> None:
     assert str(made(unit=unit)) == f"Certified: the rule {words} (95 % confidence)."
+    assert str(made(unit=unit, errors=30, cost=150.0)).startswith("Not certified: ")

@@ -11,7 +11,14 @@ from hypothesis.extra.numpy import arrays
 from splitmix64 import GOLDEN, MASK, mix_by_hand
 
 import reliablenet as rn
-from reliablenet.certificate.fingerprint import Fingerprint, hash_columns, mix, number_bits
+from reliablenet.certificate.fingerprint import (
+    CHUNK,
+    Fingerprint,
+    hash_columns,
+    hash_entries,
+    mix,
+    number_bits,
+)
 
 
 def bits_by_hand(value: float) -> int:
@@ -23,6 +30,13 @@ def test_64_bits_are_mixed_as_splitmix64_does() -> None:
     expected = [mix_by_hand(value) for value in known]
     assert expected[0] == 0xE220A8397B1DCDAF  # its first number from the seed 0
     assert mix(np.array(known, np.uint64)).tolist() == expected
+
+
+def test_more_entries_than_a_chunk_are_all_counted() -> None:
+    n = 2 * CHUNK + 7
+    bits = np.arange(1, n + 1, dtype=np.uint64)
+    found = hash_entries(bits, np.zeros(n, np.intp), np.arange(n + 1), 1)
+    np.testing.assert_array_equal(found, hash_columns(bits[:, None]))
 
 
 def test_a_fingerprint_is_this_sum_over_rows() -> None:

@@ -17,13 +17,14 @@ from reliablenet.certificate.fingerprint import Fingerprint
 from reliablenet.certificate.judgement import (
     IMPLAUSIBLE,
     Count,
+    check_threshold_value,
     first_excess_error,
     judge,
     midway,
     warn_of_labels,
 )
 from reliablenet.certificate.scored import ScoredRows
-from reliablenet.errors import LabelWarning
+from reliablenet.errors import InvalidParameterError, LabelWarning
 
 
 def test_rows_are_counted_at_the_threshold_asked_for_or_at_the_lowest_they_allow():
@@ -232,3 +233,11 @@ def test_a_ranking_is_blamed_where_chance_cannot_be():
         if found:
             assert n * hypergeom.sf(errors - 1, n, wrong, accepted) < IMPLAUSIBLE
     assert found
+
+
+@pytest.mark.parametrize("threshold", [math.nan, "high", None, True])
+def test_a_threshold_that_no_score_can_be_compared_with_is_refused(threshold) -> None:
+    with pytest.raises(InvalidParameterError) as caught:
+        check_threshold_value(threshold, "certify")
+    assert str(caught.value) == f"`threshold` of certify must be a number; got {threshold!r}."
+    assert check_threshold_value(1, "certify") == 1.0

@@ -301,6 +301,12 @@ def test_the_reason_is_that_of_the_part_nearest_its_budget():
     assert rule_reason(rule_of((near,), certified=True)) == near.reason
 
 
+def test_each_part_is_held_against_its_own_level():
+    strict = fixed_part(15, 600, 1000, rho=1e-6)  # a bound of 4.5 %
+    lax = fixed_part(30, 600, 1000, rho=0.2, name="A")  # of 3.6 %
+    assert rule_reason(rule_of((strict, lax), certified=True)).startswith(strict.reason)
+
+
 def test_what_would_help_is_told_for_each_part_that_failed():
     one, two = fixed_part(errors=9), fixed_part(errors=8, name="B")
     assert remedy(rule_of((one, two))) == f"{remedy(one)}; {remedy(two)}"
@@ -410,6 +416,7 @@ def test_no_sentence_about_groups_speaks_of_a_share_of_rows(name, rho) -> None:
         (Promise.among_accepted(0.1), f"if it is acted on, {DRAWN} is wrong with a chance of at most 10 %"),
         (Promise.by_group(0.05, by="ward"), f"whatever its value of ward, {DRAWN} is acted on wrongly with a chance of at most 5 %"),
         (Promise.by_group(0.05, by=["ward", "sex"]), f"whatever its value of ward and sex, {DRAWN} is acted on wrongly with a chance of at most 5 %"),
+        (Promise.by_group({"A, f": 0.05, "B, m": 0.1}, by=["ward", "sex"]), f"if it is of ward, sex=A, f, {DRAWN} is acted on wrongly with a chance of at most 5 %; if it is of ward, sex=B, m, {DRAWN} is acted on wrongly with a chance of at most 10 %"),
         (Promise.by_group({"A": 0.05}, by="ward"), f"if it is of ward=A, {DRAWN} is acted on wrongly with a chance of at most 5 %"),
         (Promise.by_class(0.05), f"whatever its true class, {DRAWN} is acted on wrongly with a chance of at most 5 %"),
         (Promise.by_class({"ill": 0.01}), f"if it is truly ill, {DRAWN} is acted on wrongly with a chance of at most 1 %"),
@@ -427,6 +434,9 @@ def test_a_tolerance_stays_in_what_is_said_of_groups() -> None:
     assert promise_text(Promise.overall(0.05), "5 kg", "group") == (
         f"{DRAWN} is acted on with an error above 5 kg with a chance of at most 5 %"
     )
+    assert promise_text(Promise.among_accepted(0.05), "5 kg", "group") == (
+        f"if it is acted on, {DRAWN} is off by more than 5 kg with a chance of at most 5 %"
+    )
 
 
 def test_groups_without_a_promise_are_counted_in_groups() -> None:
@@ -436,6 +446,8 @@ def test_groups_without_a_promise_are_counted_in_groups() -> None:
         "other groups of race are acted on without a promise of their own (40 of 4,000 groups, one row of each: "
         "acted on 25, 3 wrong)"
     )
+    found = certified_rule(PROBA, Y, promise, by={"race": BY}, groups=np.arange(len(Y)))
+    assert others_text(*found.others, unit="group") in rule_verdict(found)
 
 
 def test_a_wrong_question_about_mixtures_is_answered_with_the_unit() -> None:
