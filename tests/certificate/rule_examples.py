@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 
-from reliablenet import Promise, RuleCertificate, certified_rule
+from reliablenet import Certificate, Promise, RuleCertificate, certified_rule
+from reliablenet.certificate.rule import Rule, Thresholds
+from reliablenet.certificate.rule_certify import judge_fixed_rule
+from reliablenet.certificate.scored import ScoredRows
 from reliablenet.certificate.sealing import digest
 
 RNG = np.random.default_rng(0)
@@ -68,3 +72,33 @@ def draw(seed: int, n: int = 300, classes: int = 2, decimals: int = 2):
         rng.random(n) < rng.uniform(0.1, 0.6), rng.integers(0, classes, n), proba.argmax(1)
     )
     return proba, y, rng.choice(["A", "B", "C"], n, p=[0.6, 0.3, 0.1])
+
+
+REFUSED = certified_rule(
+    EASY[:40], TRUTH[:40], Promise.by_group(0.05), by=np.repeat(["A", "B"], 20)
+)
+BOTH = Promise.by_group(0.1, by="race")
+FIXED = Rule((Thresholds(("race",), {"A": 0.5, "B": 0.5}),))
+
+
+def fixed(wrong: int, group: str = "A", n: int = 300):
+    """Return the certificate of a fixed rule on rows of which so many are wrong."""
+    rows = ScoredRows(
+        np.full(n, 0.9), np.arange(n) < wrong, 0.0, by={"race": np.resize(list(group), n)}
+    )
+    return judge_fixed_rule(rows, FIXED, BOTH, 0.05)
+
+
+def rule_of(parts, promise=None, **changes):
+    """A certificate of a rule with these parts, which may contradict each other: only words are looked at."""
+    return SimpleNamespace(
+        **{
+            "parts": tuple(parts), "promise": promise or Promise.overall(0.05), "certified": False,
+            "unproved": [], "deferred": {}, "threshold": 0.9, "mixtures": "", "others": [],
+            "rule": SimpleNamespace(tables=()),
+        } | changes
+    )  # fmt: skip
+
+
+def fixed_part(errors=1, accepted=60, n=100, alpha=0.05, rho=0.05, **more) -> Certificate:
+    return Certificate(errors, accepted, n, alpha, rho, 0.9, **more)

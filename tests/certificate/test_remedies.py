@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from rule_examples import BOTH, EASY, REFUSED, TRUTH, fixed_part, rule_of
 
-from reliablenet import Certificate
+from reliablenet import Certificate, Promise, certified_rule
 from reliablenet.certificate.planning import (
     largest_certifiable_errors,
     rows_for_errors,
     rows_needed,
 )
 from reliablenet.certificate.remedies import remedy
+from reliablenet.certificate.rule import Rule, Thresholds
+from reliablenet.certificate.rule_certify import judge_fixed_rule
+from reliablenet.certificate.scored import ScoredRows
 
 
 def certificate(errors=1, accepted=120, n=153, **changes) -> Certificate:
@@ -76,3 +82,43 @@ def test_rows_that_were_looked_at_are_never_to_be_added_to() -> None:
     assert (
         "at least 93 rows" in certificate(1, 40, 40, kind="anytime").reason
     )  # planned to be added to
+
+
+def test_what_would_help_is_told_for_each_part_that_failed() -> None:
+    one, two = fixed_part(errors=9), fixed_part(errors=8, name="B")
+    assert remedy(rule_of((one, two))) == f"{remedy(one)}; {remedy(two)}"
+    granted = fixed_part(errors=0)
+    assert granted.certified
+    assert remedy(rule_of((granted, one))) == remedy(one)
+    few = fixed_part(0, 40, 40)
+    assert remedy(few) == "at least 59 fresh rows to certify on"
+    assert remedy(few, 0.5) != remedy(few)
+
+
+def test_a_part_that_is_deferred_anyway_needs_nothing_while_another_failed() -> None:
+    failed, closed = fixed_part(errors=9), replace(fixed_part(0, 0, 50), threshold=math.inf)
+    assert remedy(rule_of((failed, closed))) == remedy(failed)
+    assert remedy(rule_of((closed,))) == remedy(closed) != ""
+
+
+def test_groups_without_a_row_are_named() -> None:
+    by = {"race": np.repeat(["A", "B"], 100)}
+    budgets = {"A": 0.1, "Z": 0.1}
+    common = certified_rule(EASY, TRUTH, Promise.by_group(budgets, by="race", common=True), by=by)
+    assert remedy(common) == "fresh rows to certify on, with rows of race=Z among them"
+    deferring = replace(REFUSED, parts=(), deferred={"group=A": "no certification row"})
+    assert remedy(deferring) == "fresh rows to certify on, with rows of group=A among them"
+
+
+def test_too_few_rows_are_mended_first() -> None:
+    """Three groups: one has too few rows, one too many mistakes."""
+    by = np.repeat(["A", "B", "C"], [100, 90, 10])
+    wrong = (by == "B") & (np.arange(200) % 2 == 0)
+    rows = ScoredRows(np.full(200, 0.9), wrong, 0.0, by={"race": by})
+    for thresholds, needy in (
+        (dict.fromkeys("ABC", 0.5), "race=C"),
+        ({"A": 0.5, "B": 0.5, "C": math.inf}, "race=B"),  # a group deferred for good needs none
+    ):
+        found = judge_fixed_rule(rows, Rule((Thresholds(("race",), thresholds),)), BOTH, 0.05)
+        part = next(part for part in found.parts if part.name == needy)
+        assert remedy(found) == remedy(part) != ""
