@@ -16,6 +16,7 @@ from reliablenet.certificate import Provenance
 from reliablenet.certificate.cost import CostCertificate
 from reliablenet.certificate.rule import Rule, Thresholds
 from reliablenet.certificate.sealing import digest
+from reliablenet.certificate.wording import DRAWN
 from reliablenet.errors import InvalidDataError, InvalidParameterError
 
 
@@ -297,3 +298,9 @@ def test_the_text_holds_what_a_reader_needs():
     bare = RuleCertificate(**GIVEN)
     assert bare.to_dict()["provenance"] is None
     assert RuleCertificate.from_json(bare.to_json()) == bare
+
+
+def test_of_groups_the_promise_is_told_of_a_row_drawn():
+    found = certified_rule(PROBA, Y, Promise.overall(0.3), groups=np.arange(len(Y)))
+    assert found.unit == "group"
+    assert DRAWN in found.to_dict()["promise_text"]

@@ -290,3 +290,48 @@ def test_classes_have_their_names_in_both_folds():
         )  # fmt: skip
         assert (fixed.accepted, fixed.errors) == (told.accepted, told.errors)
         assert [part.name for part in fixed.parts] == [part.name for part in told.parts]
+
+
+@pytest.mark.parametrize("learned", [False, True])
+def test_predictions_in_partitions_give_the_same_rule(learned):
+    da = pytest.importorskip("dask.array")
+    rows, fresh = slice(0, 600), slice(600, 1800)
+    selection = (PROBA[rows], Y[rows], BY[rows]) if learned else None
+    whose = np.arange(1200) // 2
+    more = {"selection": selection, "classes": [0, 1], "random_state": 3}
+    promise = Promise.all_of(Promise.overall(0.3), Promise.by_group(0.4, by="race", common=True))
+    expected = certified_rule(
+        PROBA[fresh], Y[fresh], promise, 0.1, by=BY[fresh], groups=whose, **more
+    )
+    proba, y, by, groups = (
+        da.from_array(one, chunks=(500, *one.shape[1:]))
+        for one in (PROBA[fresh], Y[fresh], BY[fresh], whose)
+    )
+    found = certified_rule(proba, y, promise, 0.1, by=by, groups=groups, **more)
+    assert found.n == 600
+    assert found.to_json() == expected.to_json()
+    with pytest.raises(InvalidParameterError, match="`rho` of certified_rule"):
+        certified_rule(proba, y, promise, 2.0, by=by)
+
+
+def test_few_scores_may_agree_by_chance():
+    for scores, same in ((20, False), (21, True)):
+        rows = ScoredRows(np.resize(np.linspace(0.5, 1.0, scores), 100), np.zeros(100, bool), 0.0)
+        more = {"score": rows.score, "correct": ~rows.wrong, "selection": rows}
+        if same:
+            with pytest.raises(InvalidDataError) as caught:
+                certified_rule(None, None, Promise.overall(0.1), **more)
+            assert "A rule that was learned on them would seem better there" in str(caught.value)
+        else:
+            assert certified_rule(None, None, Promise.overall(0.1), **more).n == 100
+
+
+def test_the_rows_of_the_selection_fold_are_known_in_another_order_and_in_partitions():
+    da = pytest.importorskip("dask.array")
+    order = np.random.default_rng(0).permutation(600)
+    known = {"selection": (PROBA[:600], Y[:600])}
+    with pytest.raises(InvalidDataError, match="got the same ones"):
+        certified_rule(PROBA[:600][order], Y[:600][order], Promise.overall(0.1), **known)
+    proba, y = da.from_array(PROBA[:600], chunks=(200, 2)), da.from_array(Y[:600], chunks=200)
+    with pytest.raises(InvalidDataError, match="got the same ones"):
+        certified_rule(proba, y, Promise.overall(0.1), **known)

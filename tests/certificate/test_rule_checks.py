@@ -141,6 +141,7 @@ def test_parts_that_fit_are_taken():
         (OVERALL, [part(rho=0.06)], {}, "The part 'all' does not fit the whole: 0 mistakes in 60 of 100 rows at rho 0.06, where the whole has 0 in 60 of 100 at rho 0.05."),
         (OVERALL, [part(unit="group")], {}, "The part 'all' does not fit the whole: 0 mistakes in 60 of 100 rows at rho 0.05, where the whole has 0 in 60 of 100 at rho 0.05."),
         (OVERALL, [part(threshold=0.95)], {}, "The rule acts from 0.9 on, but the part 'all' is proved from 0.95 on."),
+        (OVERALL, [part(threshold=0.95)], {"tables": [Thresholds(("all",), {"all": -math.inf})]}, "The rule acts everywhere, but the part 'all' is proved from 0.95 on."),
         (OVERALL, [part()], {"tables": [Thresholds(("race", "sex"), {"A, f": 0.9})]}, "The rule has thresholds for race and sex, which the promise does not name."),
         (GROUPS, [part(**A)], {"tables": [TABLE]}, "No part proves what is promised of 'race=B'."),
         (GROUPS, [part(**A | {"n": 200, "rho": 0.04}), part(**B | {"n": 200, "rho": 0.03})], {"tables": [TABLE], "n": 400}, "The parts were tested at 0.07 in all, more than rho = 0.05."),

@@ -212,3 +212,17 @@ def test_places_become_labels():
     values = np.array([1, 0])
     assert named(values, None) is values
     assert named(values, ["a", 2]).tolist() == [2, "a"]
+
+
+def test_an_overall_budget_alone_has_scales_only_where_they_pay():
+    rng = np.random.default_rng(0)
+    score, predicted = rng.uniform(0.5, 1.0, 2000), rng.integers(0, 2, 2000)
+    alike = ScoredRows(score, rng.random(2000) < 0.8 * (1 - score), -1.0, predicted=predicted)
+    chance = np.where(predicted == 0, 0.3, 1.4) * (1 - score)
+    differ = replace(alike, wrong=rng.random(2000) < chance)
+    overall, among = Promise.overall(0.05), Promise.among_accepted(0.1)
+    assert plan_rule(overall, -1.0, 100, alike).path.scales == {}
+    for promise, rows in ((overall, differ), (Promise.all_of(overall, among), alike)):
+        path = plan_rule(promise, -1.0, 100, rows).path
+        assert set(path.scales) == {0, 1}
+        assert path.lowest == -1.0

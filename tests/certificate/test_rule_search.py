@@ -665,3 +665,40 @@ def test_a_blank_search_has_nothing_of_the_one_it_is_taken_from():
     blank.add(rows)
     assert search.count.n == rows.n
     assert search.joint[0].sizes.tolist() == [rows.n]
+
+
+@pytest.mark.parametrize("learned", [False, True])
+def test_what_is_seen_at_each_place_adds_up_over_parts(learned):
+    proba, y, _ = draw(5, n=900)
+    rows = score_rows(proba, y, owner="test")
+    chosen, rest = rows.take(slice(0, 300)) if learned else None, rows.take(slice(300, 900))
+    search = Search(plan_rule(Promise.among_accepted(0.4), 0.0, rest.n, chosen), RHO)
+    whole, first, second = (search.blank() for _ in range(3))
+    whole.add(rest)
+    first.add(rest.take(slice(0, 250)))
+    second.add(rest.take(slice(250, 600)))
+    first.merge(second)
+    np.testing.assert_array_equal(first._above, whole._above)
+    np.testing.assert_array_equal(first._wrong_above, whole._wrong_above)
+    assert first._above.sum() == (600 if learned else 0)
+    joined = [np.concatenate(one) for one in zip(*first._scores, strict=True)]
+    for found, expected in zip(joined, whole._scores[0] if whole._scores else [], strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_rows_say_where_scores_begin():
+    """Scores that are no probabilities may lie below 0: everything is accepted from there on."""
+    rows = ScoredRows(np.linspace(-5.0, -1.0, 100), np.zeros(100, bool), -math.inf)
+    found = certified_rule_batches(lambda: [rows], plan_rule(Promise.overall(0.1), 0.0, 100), RHO)
+    assert found.accepted == 100
+    assert found.rule.threshold == -math.inf
+
+
+def test_a_budget_for_a_label_that_no_row_has_is_refused():
+    zeros = np.zeros(100, int)
+    rows = ScoredRows(np.full(100, 0.9), zeros > 0, 0.0, truth=zeros, predicted=zeros)
+    plan = plan_rule(Promise.by_class({0: 0.1, 7: 0.1}), 0.0, 100)
+    with pytest.raises(
+        InvalidDataError, match=r"names \[7\], but no row has that label.*have \[0\]"
+    ):
+        certified_rule_batches(lambda: [rows], plan, RHO)

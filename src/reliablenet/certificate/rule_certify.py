@@ -9,7 +9,7 @@ import numpy as np
 
 from reliablenet._checks import as_array, check_fraction, check_seed, parameter_error
 from reliablenet.certificate.groups import draw_places
-from reliablenet.certificate.judgement import warn_of_labels
+from reliablenet.certificate.judgement import Count, warn_of_labels
 from reliablenet.certificate.partitions import any_dask, certify_dask
 from reliablenet.certificate.promise import Promise
 from reliablenet.certificate.record import Certificate, Provenance, Unit
@@ -89,15 +89,14 @@ def certified_rule(
         more = {"classes": classes, "random_state": random_state}
         found: RuleCertificate
         found = certify_dask(parts, promise, rho, owner=owner, selection=chosen, **more)
+        if chosen is not None and found.provenance is not None:
+            _refuse_same_rows(chosen, found.provenance.model, owner)
         return found
     rows = score_rows(proba, y, classes=classes, owner=owner, **given)
     rows = _with_groups(rows, promise, by, owner)
     chosen = None if selection is None else _selection_rows(selection, promise, classes, owner)
-    if chosen is not None and _same_rows(chosen, rows):
-        raise InvalidDataError(
-            f"`selection` of {owner} must be other rows than those that certify; got the same ones. A rule "
-            "that was learned on them would seem better there than it is."
-        )
+    if chosen is not None:
+        _refuse_same_rows(chosen, _mark(rows), owner)
     unit: Unit = "row"
     if groups is not None:
         rows = rows.take(
@@ -164,13 +163,20 @@ def _with_groups(rows: ScoredRows, promise: Promise, by: Any, owner: str) -> Sco
     return replace(rows, by=columns_of(by, promise.columns, rows.n, owner, missing=False))
 
 
-def _same_rows(one: ScoredRows, other: ScoredRows) -> bool:
-    """Tell whether two folds are the same rows; few scores may agree by chance."""
-    return (
-        np.array_equal(one.score, other.score)
-        and np.array_equal(one.wrong, other.wrong)
-        and len(np.unique(one.score)) > FEW_SCORES
-    )
+def _refuse_same_rows(selection: ScoredRows, mark: str, owner: str) -> None:
+    """Raise if the rows with this mark are the selection rows; few scores may agree by chance."""
+    if _mark(selection) == mark and len(np.unique(selection.score)) > FEW_SCORES:
+        raise InvalidDataError(
+            f"`selection` of {owner} must be other rows than those that certify; got the same ones. A rule "
+            "that was learned on them would seem better there than it is."
+        )
+
+
+def _mark(rows: ScoredRows) -> str:
+    """Return the mark of what is said of rows, in whatever order."""
+    seen = Count()
+    seen.look(rows)
+    return seen.mark.text()
 
 
 def _selection_rows(selection: Any, promise: Promise, classes: Any, owner: str) -> ScoredRows:
