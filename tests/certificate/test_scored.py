@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
 from collections import Counter
 
 import numpy as np
@@ -10,10 +11,11 @@ import pytest
 import torch
 
 import reliablenet as rn
-from reliablenet.certificate.labels import class_indices, column_indices
+from reliablenet.certificate.labels import LabelsSeen, class_indices, column_indices
 from reliablenet.certificate.scored import (
     ScoredRows,
     check_correct,
+    check_score,
     join_rows,
     proba_rows,
     score_rows,
@@ -228,8 +230,12 @@ def test_without_proba_both_score_and_predicted_are_needed(given):
 
 def test_the_truth_itself_is_no_prediction():
     y = np.array([0, 1, 1])
-    with pytest.raises(InvalidParameterError, match="`predicted` of certify is `y` itself"):
+    with pytest.raises(InvalidParameterError) as caught:
         score_rows(None, y, score=[0.9, 0.8, 0.7], predicted=y, owner="certify")
+    assert str(caught.value) == (
+        "`predicted` of certify is `y` itself, so that every answer would be right. Give what "
+        "the model answered."
+    )
     answers = score_rows(None, y, score=[0.9, 0.8, 0.7], predicted=y.copy(), owner="certify")
     assert not answers.wrong.any()  # a model that is always right is possible
 
@@ -547,3 +553,34 @@ def test_labels_and_verdicts_that_do_not_fit_are_refused_in_these_words(call, te
     with pytest.raises(InvalidDataError) as caught:
         call()
     assert str(caught.value) == text
+
+
+def test_a_score_without_labels_beside_it_must_be_a_vector() -> None:
+    np.testing.assert_array_equal(check_score([1, 2], None, "certify"), [1.0, 2.0])
+    with pytest.raises(InvalidDataError) as caught:
+        check_score([[1.0, 2.0]], None, "certify")
+    assert str(caught.value) == "`score` of certify must be a vector; got shape (1, 2)."
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"proba": np.array([[0.8, 0.2]] * 3), "classes": ["a", "b"]},
+        {"proba": None, "score": [0.8] * 3, "predicted": ["a"] * 3, "classes": ["a", "b"]},
+        {"proba": None, "score": [0.8] * 3, "predicted": ["A", "b", "b"]},
+    ],
+)
+def test_of_a_part_of_the_rows_labels_are_written_down_and_judged_later(given) -> None:
+    """No label of this part may be known, or be spelt as the answers are: other parts are to come."""
+    seen = LabelsSeen()
+    strangers = ["x", "y", "x"] if "classes" in given else ["a", "b", "b"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        score_rows(y=strangers, owner="certify", seen=seen, **given)
+    assert seen.n == 3
+    if "classes" in given:
+        assert (seen.unknown, list(seen.strangers)) == (3, ["x", "y"])
+    else:
+        assert (seen.true, seen.said) == ({"a", "b"}, {"A", "b"})
+    with pytest.raises(InvalidDataError):
+        seen.check(given.get("classes", ()), "certify")
