@@ -316,3 +316,8 @@ def test_a_second_spelling_in_the_truth_is_refused_though_the_first_is_predicted
             predicted=["yes", "no", "yes"],
             owner="certify",
         )
+
+
+def test_labels_that_no_class_has_are_told_by_their_name() -> None:
+    with pytest.raises(InvalidDataError, match="None of the labels in `predicted` of certify"):
+        known_indices(np.array(["x", "y"]), NAMES, "certify", "predicted")

@@ -495,3 +495,37 @@ def test_a_budget_for_a_label_that_no_row_has_is_refused(kind):
 )  # fmt: skip
 def test_labels_of_groups_and_of_known_classes_are_not_looked_for(promise, classes):
     PromiseCounter(promise, classes).check_labels([])
+
+
+def test_a_part_without_a_row_adds_nothing() -> None:
+    for promise in (Promise.by_predicted(0.1), Promise.by_class(0.1)):
+        counter = counted(promise)
+        sizes = counter.sizes.copy()
+        counter.merge(counter.blank())  # knows the populations
+        counter.merge(PromiseCounter(promise))  # knows none
+        assert counter.sizes.tolist() == sizes.tolist()
+        nobody = PromiseCounter(promise)
+        nobody.merge(PromiseCounter(promise))
+        assert nobody.labels == []
+
+
+def test_what_the_rule_accepts_is_counted_anew() -> None:
+    counter = counted(Promise.cost([[0, 7, 1], [7, 0, 1], [1, 1, 0]], 1.0))
+    assert counter.accepted.sum() > 0
+    counter.forget_accepted()
+    assert counter.accepted.tolist() == counter.errors.tolist() == [0]
+    assert counter.cost == 0.0
+
+
+def test_groups_with_budgets_need_no_predictions() -> None:
+    rows = ScoredRows(np.full(4, 0.9), np.zeros(4, bool), 0.0, by={"race": np.array(list("ABCA"))})
+    counter = PromiseCounter(Promise.by_group({"A": 0.1, "C": 0.1}, by="race"))
+    assert [counter.labels[code] if code >= 0 else None for code in counter.codes(rows)[:1]] == [
+        "A"
+    ]
+
+
+def test_labels_of_several_kinds_are_told_in_order() -> None:
+    counter = PromiseCounter(Promise.by_class({"ill": 0.1}))
+    with pytest.raises(InvalidDataError, match=r"the rows have \[1, 'well'\]"):
+        counter.check_labels(["well", 1])

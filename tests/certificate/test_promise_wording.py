@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -33,6 +34,7 @@ from reliablenet.certificate.promise_wording import (
     rule_notes,
     rule_reason,
     rule_verdict,
+    unseen,
     verdict,
 )
 from reliablenet.certificate.remedies import remedy
@@ -418,9 +420,18 @@ def test_groups_without_a_promise_are_counted_in_groups() -> None:
     )
     found = certified_rule(PROBA, Y, promise, by={"race": BY}, groups=np.arange(len(Y)))
     assert others_text(*found.others, unit="group") in rule_verdict(found)
+    by_rows = certified_rule(PROBA, Y, promise, by={"race": BY})
+    assert others_text(*by_rows.others) in rule_verdict(by_rows)
 
 
 def test_a_wrong_question_about_mixtures_is_answered_with_the_unit() -> None:
     found = certified_rule(PROBA, Y, Promise.overall(0.05), groups=PERSONS)
     with pytest.raises(ValueError, match=f"this one is: {DRAWN}"):
         found.under({"A": 1.0})
+
+
+def test_a_group_of_two_columns_with_a_threshold_of_its_own_holds_nobody_back() -> None:
+    rule = SimpleNamespace(tables=(Thresholds(("race", "sex"), {"A, f": math.inf}),))
+    reasons = dict.fromkeys(["race, sex=A, f", "race, sex=B, m"], "no certification row")
+    assert unseen(rule_of((), rule=rule, deferred=reasons)) == ["race, sex=B, m"]
+    assert unseen(rule_of((), rule=rule, deferred=reasons, certified=True)) == []

@@ -335,3 +335,22 @@ def test_the_rows_of_the_selection_fold_are_known_in_another_order_and_in_partit
     proba, y = da.from_array(PROBA[:600], chunks=(200, 2)), da.from_array(Y[:600], chunks=200)
     with pytest.raises(InvalidDataError, match="got the same ones"):
         certified_rule(proba, y, Promise.overall(0.1), **known)
+
+
+def test_selection_rows_have_the_labels_of_the_model() -> None:
+    da = pytest.importorskip("dask.array")
+    words = np.where(Y == 1, "yes", "no")
+    selection, promise = (PROBA[:600], words[:600]), Promise.overall(0.3)
+    proba, y = da.from_array(PROBA[600:1200]), da.from_array(words[600:1200])
+    more = {"classes": ["no", "yes"], "selection": selection}
+    expected = certified_rule(PROBA[600:1200], words[600:1200], promise, **more)
+    assert certified_rule(proba, y, promise, **more).to_json() == expected.to_json()
+    for wrong in (PROBA, (PROBA, words, BY, BY)):
+        with pytest.raises(InvalidParameterError, match="`selection` of certified_rule must be"):
+            certified_rule(proba, y, promise, **more | {"selection": wrong})
+    with pytest.raises(InvalidDataError, match="`selection` of certified_rule must be other rows"):
+        certified_rule(*selection, promise, **more)
+    with pytest.raises(InvalidDataError, match="`selection` of certified_rule must be other rows"):
+        certified_rule(*map(da.from_array, selection), promise, **more)
+    with pytest.raises(InvalidDataError, match="of certified_rule"):
+        certified_rule(proba, da.from_array(np.full(600, 7)), promise, classes=["no", "yes"])

@@ -275,3 +275,13 @@ def test_labels_that_look_swapped_are_warned_of_in_batches_too() -> None:
         certify_batches(cut(rows, 100), 0.5)
     with pytest.warns(LabelWarning, match="Only 0 of 300 predictions are right"):
         certified_threshold_batches(lambda: cut(rows, 100))
+
+
+@pytest.mark.parametrize("lowest", [0.0, -math.inf])
+def test_parts_in_which_every_row_may_be_accepted_start_where_scores_do(lowest) -> None:
+    rows = ScoredRows(np.linspace(0.5, 1.0, 200), np.zeros(200, bool), lowest)
+    found = count_parts(
+        ThresholdCounts(0.05, 0.05), [rows.take(slice(0, 90)), rows.take(slice(90, 200))]
+    )
+    certificate = found.certificate()
+    assert (certificate.threshold, certificate.accepted) == (lowest, 200)

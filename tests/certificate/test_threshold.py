@@ -571,3 +571,42 @@ def test_nothing_is_above_an_error_that_is_sure_of_itself(top, expected):
     assert conformal_threshold([[top, 1 - top]], [1], 0.5) == expected
     beyond = math.nextafter(top, 2)
     assert conformal_threshold(score=[top], correct=[False], alpha=0.5) == beyond
+
+
+ROWS = 600
+SCORES = np.random.default_rng(5).uniform(0.5, 1.0, ROWS)
+TWO = np.column_stack([1.0 - SCORES, SCORES])
+CORRECT = np.random.default_rng(6).random(ROWS) < SCORES**0.2
+WORDS = np.where(CORRECT, "yes", "no")
+
+
+@pytest.mark.parametrize("ask", [certify, certified_threshold])
+def test_predictions_in_partitions_give_the_same_certificate(ask) -> None:
+    """Words of classes, groups and a seed, or scores below 0 that are no probabilities."""
+    da = pytest.importorskip("dask.array")
+
+    def parts(values):
+        return da.from_array(values, chunks=(250, *values.shape[1:]))
+
+    more = {"alpha": 0.2, "rho": 0.1}
+    fixed = ask is certify
+    shared = {"classes": ["no", "yes"], "random_state": 7} | more
+    whose = np.arange(ROWS) // 2
+    at = {"threshold": 0.75} if fixed else {}
+    expected = ask(TWO, WORDS, groups=whose, **at, **shared)
+    found = ask(parts(TWO), parts(WORDS), groups=parts(whose), **at, **shared)
+    assert (found.n, found.unit, found.kind) == (300, "group", "fixed" if fixed else "monotone")
+    assert found.to_json() == expected.to_json()
+    at = {"threshold": -0.25} if fixed else {}
+    expected = ask(score=SCORES - 1.0, correct=CORRECT, **at, **more)
+    found = ask(score=parts(SCORES - 1.0), correct=parts(CORRECT), **at, **more)
+    assert found.to_json() == expected.to_json()
+    with pytest.raises(InvalidDataError, match=f"of {ask.__name__}"):
+        ask(parts(TWO), parts(np.full(ROWS, 7)), **({"threshold": 0.75} if fixed else {}), **more)
+
+
+@pytest.mark.parametrize("threshold", [-0.25, 1.5, "high"])
+def test_a_threshold_that_no_probability_reaches_is_refused_of_partitions(threshold) -> None:
+    da = pytest.importorskip("dask.array")
+    with pytest.raises(InvalidParameterError, match="`threshold` of certify must"):
+        certify(da.from_array(TWO), da.from_array(WORDS), threshold, 0.2, classes=["no", "yes"])
