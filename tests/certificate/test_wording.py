@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -417,4 +418,31 @@ def test_what_was_acted_on_and_guessing_are_told_of_the_rows_drawn() -> None:
     )
     assert wording.acted_on(certificate(0, 0, unit="group")) == (
         "of 153 groups (one row of each) no row was acted on"
+    )
+
+
+def test_what_a_cost_promises_is_told_of_rows_or_of_groups() -> None:
+    assert wording.cost_limit(0.25, "row") == "acting costs at most 0.25 a row on average"
+    drawn = f"acting on {wording.DRAWN} costs at most 0.25 on average"
+    assert wording.cost_limit(0.25, "group") == drawn
+
+
+def test_of_numbers_and_groups_acted_on_a_mistake_is_too_far_off() -> None:
+    made = certificate(9, 120, 153, unit="group", population="accepted", tolerance="5 kg")
+    assert "off by more than 5 kg with a chance of" in made.reason
+    assert "wrong" not in made.reason
+
+
+def test_rows_that_are_missing_are_fresh_unless_a_look_at_any_time_was_planned() -> None:
+    strict = certificate(0, 50, 50, rho=0.001)
+    assert wording.needed(strict) == 135  # 0.95 ** 135 is 0.00098
+    assert wording.rows_missing(strict) == "at least 135 fresh rows"
+    assert wording.rows_missing(replace(strict, kind="anytime")) == "at least 135 rows"
+
+
+def test_rows_that_could_not_be_compared_are_noted() -> None:
+    made = certificate(provenance=Provenance(compared=False))
+    assert wording.notes(made)[-1] == (
+        "these rows could not be compared with those that made the model: that they had no part in it "
+        "rests on the word of whoever gave them"
     )
