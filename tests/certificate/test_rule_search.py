@@ -702,3 +702,10 @@ def test_a_budget_for_a_label_that_no_row_has_is_refused():
         InvalidDataError, match=r"names \[7\], but no row has that label.*have \[0\]"
     ):
         certified_rule_batches(lambda: [rows], plan, RHO)
+
+
+def test_a_budget_for_a_label_that_is_never_predicted_is_none_of_another_table():
+    truth = np.repeat([0, 5], [90, 10])
+    rows = ScoredRows(np.full(100, 0.9), truth > 0, 0.0, truth=truth, predicted=np.zeros(100, int))
+    plan = plan_rule(Promise.by_class({0: 0.1, 5: 0.1}), 0.0, 100)
+    assert not certified_rule_batches(lambda: [rows], plan, RHO).certified

@@ -9,8 +9,16 @@ from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, strategies as st
+from rule_examples import make
 
-from reliablenet.certificate.sealing import check_derived, digest, read_values, seal, unseal
+from reliablenet.certificate.sealing import (
+    check_derived,
+    digest,
+    lasting,
+    read_values,
+    seal,
+    unseal,
+)
 from reliablenet.errors import InvalidDataError
 
 FORMATS = ("thing/2", "thing/1")
@@ -116,3 +124,14 @@ def test_what_does_not_follow_from_the_counts_is_named():
             f"The certificate's 'share' ({shown}) does not follow from its counts (0.5): "
             "the text was altered."
         )
+
+
+def test_what_lasts_of_a_certificate_is_what_no_version_words_or_computes_anew():
+    one, two = make("several").to_dict(), make("several").to_dict()
+    two |= {"verdict": "in", "reason": "other", "notes": ["words"], "promise_text": "of it"}
+    two["sha256"] = "0"
+    two["parts"][0] |= {"upper_bound": 0.1, "error_accepted_interval": [0.0, 1.0], "reason": ""}
+    assert lasting(one) == lasting(two)
+    two["parts"][0]["errors"] += 1
+    assert lasting(one) != lasting(two)
+    assert lasting({"a": [{"verdict": 1, "b": 2}], "verdict": 3}) == {"a": [{"b": 2}]}
