@@ -7,7 +7,7 @@ is not 0 or 100 % is not written so.
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from itertools import count
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -197,10 +197,9 @@ def percent_up(bound: float, limit: float, *, trim: bool = True) -> str:
     """
     if bound == limit:
         return exact(limit)
-    with localcontext(prec=1100):  # more digits than any float has
-        value = 100 * Decimal(bound)
-        written = (value.quantize(Decimal(1).scaleb(-n), rounding=ROUND_CEILING) for n in count(2))
-        rounded = next(one for one in written if bound > limit or float(one / 100) <= limit)
+    value = 100 * Decimal(bound)
+    written = (value.quantize(Decimal(1).scaleb(-n), rounding=ROUND_CEILING) for n in count(2))
+    rounded = next(one for one in written if bound > limit or float(one / 100) <= limit)
     text = f"{rounded:f}"
     return f"{_short(text) if trim else text} %"
 
