@@ -301,10 +301,8 @@ class Search:
                     Thresholds(("predicted",), {plain_label(k): v for k, v in found.items()})
                 )
         for counter in self.own:
-            values = {
-                label: self.own_threshold(counter, code)
-                for code, label in enumerate(counter.labels)
-            }
+            codes = enumerate(counter.labels)
+            values = {label: self.own_threshold(counter, code) for code, label in codes}
             tables.append(counter.table(values, path.lowest))
         names = None if self.plan.classes is None else tuple(self.plan.classes)
         return Rule(merge_tables(tables), names)
