@@ -55,9 +55,10 @@ def check_derived(values: dict[str, Any], certificate: Any, names: Iterable[str]
 
 
 def lasting(values: Any) -> Any:
-    """Return what two versions of ours say alike of one certificate: its values without what follows from them.
+    """Return the values of a certificate that stay the same from version to version.
 
-    Another version has other words, and another build of the special functions other last bits.
+    Another version may word what follows from them differently, and another build of the special
+    functions may differ in the last bits of a bound.
     """
     if isinstance(values, dict):
         return {key: lasting(one) for key, one in values.items() if key not in FOLLOWING}
